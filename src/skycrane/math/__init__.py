@@ -1,0 +1,1 @@
+"""Components, rotations and small linear algebra."""
