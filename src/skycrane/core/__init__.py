@@ -1,0 +1,1 @@
+"""Bodies, elements, constraints, systems, controllers and events: the contracts that everything stands on."""

@@ -1,0 +1,1 @@
+"""Elements: what pushes on bodies."""

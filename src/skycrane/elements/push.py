@@ -1,0 +1,34 @@
+"""Forces given from outside."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import equinox as eqx
+from jax import Array
+
+from skycrane.core.element import AbstractElement, Output, Wrench
+from skycrane.core.kinematics import Kinematics
+from skycrane.math.components import Vec3
+
+
+class Push(AbstractElement):
+    """A given force on each of ``bodies`` (static), constant in world axes until an event changes it.
+
+    ``force_W`` (k, 3) N; ``offset_B`` (k, 3) m, point of attack from B; ``moment_B`` (k, 3) N m.
+    """
+
+    bodies: tuple[int, ...] = eqx.field(static=True)
+    force_W: Array
+    offset_B: Array
+    moment_B: Array
+
+    outputs_info: ClassVar[dict[str, Output]] = {"force": Output("N", ("pushed", "axis"), "external force, world axes")}
+
+    def wrench(self, t, kin: Kinematics, memory, command):
+        point = kin.points(self.bodies, Vec3.of(self.offset_B))
+        push = Wrench.at(self.bodies, Vec3.of(self.offset_B), point.R_WB, Vec3.of(self.force_W))
+        return (Wrench(self.bodies, push.force_W, push.moment_B + Vec3.of(self.moment_B)),), ()
+
+    def outputs(self, t, kin, memory, command):
+        return {"force": self.force_W}

@@ -1,0 +1,1 @@
+"""What surrounds the bodies: gravity, air and ground."""

@@ -1,0 +1,220 @@
+"""The only closed loop: a controller at its ticks outside, integrator steps inside.
+
+Time is the integer tick times the control period, counted from the start of the whole run, so a run that is split anywhere and restarted
+from its checkpoint goes through the same numbers bit for bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from skycrane.core.bodies import State
+from skycrane.core.controller import AbstractController, AbstractSensors, TrueState
+from skycrane.core.events import Timeline
+from skycrane.core.system import System
+from skycrane.simulation.integrators import RK4, AbstractIntegrator
+
+FINISHED, DIVERGED, LIMIT = 0, 1, 2
+STATUS_NAMES = {FINISHED: "finished", DIVERGED: "diverged", LIMIT: "limit"}
+
+
+class Limits(eqx.Module):
+    """Where a run stops: ``distance`` [m] from the world's origin and ``speed`` [m/s] of any body give status ``limit``.
+
+    Numbers that are not finite always stop it with status ``diverged``.
+    """
+
+    distance: Array | float = jnp.inf
+    speed: Array | float = jnp.inf
+
+
+class Checkpoint(eqx.Module):
+    """All that a run needs to go on: tick, state, memories, the last command, status."""
+
+    tick: Array
+    state: State
+    controller_memory: Any
+    sensor_memory: Any
+    command: dict
+    status: Array
+
+
+class Run(eqx.Module):
+    """A finished rollout.
+
+    ``time`` (n,) s; ``state`` and ``command`` with leading axis n: the state at that time and the command given from it on (at the last sample,
+    the command that was held); ``status`` (0 finished, 1 diverged, 2 limit) and ``final``, from which another run goes on.  Of a run that
+    stopped early, samples after ``final.tick`` repeat the last good state.
+    """
+
+    time: Array
+    state: State
+    command: dict
+    status: Array
+    final: Checkpoint
+
+    @property
+    def status_name(self) -> str:
+        return STATUS_NAMES[int(self.status)]
+
+
+def start(
+    system: System, controller: AbstractController, reference: Any, state: State, sensors: AbstractSensors | None = None, tick: int = 0
+) -> Checkpoint:
+    """The checkpoint from which a run begins, at ``tick`` control periods."""
+    sensors = TrueState() if sensors is None else sensors
+    controller_memory, sensor_memory = controller.init(), sensors.init(state)
+
+    def first_command(system, controller, reference, state, controller_memory, sensor_memory):
+        prepared = system.prepare()
+        t = jnp.zeros((), state.bodies.p_WB.dtype)
+        measurement = TrueState()(0, t, system, state, {}, prepared, ())[0]
+        return controller(t, measurement, reference, controller_memory)[0]
+
+    shapes = eqx.filter_eval_shape(first_command, system, controller, reference, state, controller_memory, sensor_memory)
+    command = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    controller_memory, sensor_memory = jax.tree.map(jnp.asarray, (controller_memory, sensor_memory))
+    return Checkpoint(jnp.asarray(tick), state, controller_memory, sensor_memory, command, jnp.asarray(FINISHED))
+
+
+def simulate(
+    system: System,
+    controller: AbstractController,
+    reference: Any,
+    initial: State | Checkpoint,
+    *,
+    duration: float,
+    step: float,
+    control_period: float | None = None,
+    integrator: AbstractIntegrator | None = None,
+    sensors: AbstractSensors | None = None,
+    events: Timeline | None = None,
+    limits: Limits | None = None,
+    save_every: int = 1,
+) -> Run:
+    """Fly.
+
+    Args:
+        initial: a state (:meth:`System.initial_state`), or the ``final`` checkpoint of an earlier run to go on from.
+        duration: simulated time [s] of this call, a whole number of control periods.
+        step: integration step [s].
+        control_period: time between control ticks [s], a whole number of steps; the step itself by default.
+        integrator: :class:`RK4` by default.
+        sensors: what the controller sees; the true state by default.
+        events: failures, gusts, impulses and mode changes.
+        limits: where to stop early.
+        save_every: control ticks between saved samples; the end is always saved.
+
+    Returns:
+        A :class:`Run`.  Check its ``status``.
+
+    Raises:
+        ValueError: for times that are not whole multiples, or events that lead nowhere.
+    """
+    period = step if control_period is None else control_period
+    substeps = whole(period, step, "control_period", "step")
+    ticks = whole(duration, period, "duration", "the control period")
+    if save_every < 1:
+        raise ValueError(f"save_every is {save_every}, expected at least 1")
+    sensors = TrueState() if sensors is None else sensors
+    events = Timeline() if events is None else events
+    events.check({"system": system, "controller": controller, "reference": reference})
+    if not isinstance(initial, Checkpoint):
+        initial = start(system, controller, reference, initial, sensors)
+    loop = _Loop(substeps, ticks, save_every, step, period)
+    return _rollout(
+        loop, system, controller, reference, sensors, events, Limits() if limits is None else limits, integrator or RK4(), initial
+    )
+
+
+def whole(total: float, part: float, total_name: str, part_name: str) -> int:
+    """How many parts make the total.  Raises ValueError if that is not a whole positive number."""
+    if not (part > 0 and total > 0):
+        raise ValueError(f"{total_name} is {total} and {part_name} is {part}; both must be positive")
+    count = round(total / part)
+    if count < 1 or abs(count * part - total) > 1e-6 * part * max(1, count) ** 0.5 + 1e-9 * total:
+        raise ValueError(f"{total_name} = {total} s is not a whole multiple of {part_name} = {part} s")
+    return count
+
+
+class _Loop(eqx.Module):
+    substeps: int = eqx.field(static=True)
+    ticks: int = eqx.field(static=True)
+    save_every: int = eqx.field(static=True)
+    step: float = eqx.field(static=True)
+    period: float = eqx.field(static=True)
+
+
+@eqx.filter_jit
+def _rollout(loop: _Loop, system, controller, reference, sensors, events, limits, integrator, initial: Checkpoint) -> Run:
+    dtype = initial.state.bodies.p_WB.dtype
+    static_system = system
+    prepared_once = system.prepare()
+    whole_parts = {"system": system, "controller": controller, "reference": reference}
+    changes_bodies = any(e.path.startswith("system.bodies") for e in events.events)
+
+    def tick(checkpoint: Checkpoint, _):
+        k = checkpoint.tick
+        t = k.astype(dtype) * loop.period
+        parts = events.apply(k, loop.period, whole_parts)
+        system, controller, reference = parts["system"], parts["controller"], parts["reference"]
+        prepared = system.prepare() if changes_bodies else prepared_once
+        state = checkpoint.state
+        impulse = events.impulse_at(k, loop.period, system.kinematics(state, prepared), system.bodies.count) if events.impulses else None
+        if impulse is not None:
+            state = system.apply_impulse(state, prepared, *impulse)
+        measurement, sensor_memory = sensors(k, t, system, state, checkpoint.command, prepared, checkpoint.sensor_memory)
+        command, controller_memory = controller(t, measurement, reference, checkpoint.controller_memory)
+
+        def substep(state, i):
+            now = t + i * loop.step
+            new = integrator.step(system, now, state, command, prepared, loop.step)
+            return system.post_step(now + loop.step, new, prepared), None
+
+        if loop.substeps == 1:
+            new_state, _ = substep(state, jnp.zeros((), dtype))
+        else:
+            new_state, _ = lax.scan(substep, state, jnp.arange(loop.substeps, dtype=dtype))
+        new = Checkpoint(k + 1, new_state, controller_memory, sensor_memory, command, checkpoint.status)
+        status = jnp.where(checkpoint.status == FINISHED, _status(new, limits), checkpoint.status)
+        kept = jax.tree.map(lambda a, b: jnp.where(status == FINISHED, a, b), new, checkpoint)
+        return eqx.tree_at(lambda c: c.status, kept, status), (state, command)
+
+    def block(checkpoint, _):
+        checkpoint, (state, command) = tick(checkpoint, None)
+        if loop.save_every > 1:
+            checkpoint, _ = lax.scan(lambda c, x: (tick(c, x)[0], None), checkpoint, None, length=loop.save_every - 1)
+        return checkpoint, (state, command)
+
+    blocks, rest = divmod(loop.ticks, loop.save_every)
+    first = initial.tick
+    final, saved = lax.scan(block, initial, None, length=blocks)
+    sample_ticks = first + loop.save_every * jnp.arange(blocks)
+    if rest:
+        rest_tick = first + blocks * loop.save_every
+        saved_rest = (final.state, final.command)
+        final, _ = lax.scan(lambda c, x: (tick(c, x)[0], None), final, None, length=rest)
+        saved = jax.tree.map(lambda s, x: jnp.concatenate([s, x[None]]), saved, saved_rest)
+        sample_ticks = jnp.append(sample_ticks, rest_tick)
+    states, commands = jax.tree.map(lambda s, x: jnp.concatenate([s, x[None]]), saved, (final.state, final.command))
+    time = jnp.append(sample_ticks, first + loop.ticks).astype(dtype) * loop.period
+    del static_system
+    return Run(time, states, commands, final.status, final)
+
+
+def _status(checkpoint: Checkpoint, limits: Limits) -> Array:
+    """FINISHED while all is well.  A single sum finds any number that is not finite."""
+    leaves = [x for x in jax.tree.leaves((checkpoint.state, checkpoint.command)) if jnp.issubdtype(x.dtype, jnp.inexact)]
+    finite = jnp.isfinite(sum(jnp.sum(x) for x in leaves))
+    b = checkpoint.state.bodies
+    inside = jnp.array(True)
+    if not (isinstance(limits.distance, float) and limits.distance == jnp.inf):
+        inside &= jnp.all(jnp.sum(b.p_WB**2, -1) <= jnp.square(limits.distance))
+    if not (isinstance(limits.speed, float) and limits.speed == jnp.inf):
+        inside &= jnp.all(jnp.sum(b.v_W**2, -1) <= jnp.square(limits.speed))
+    return jnp.where(finite, jnp.where(inside, FINISHED, LIMIT), DIVERGED)
