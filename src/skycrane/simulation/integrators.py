@@ -35,7 +35,13 @@ def axpy(a: Any, x: Any, y: Any) -> Any:
 
 
 class RK4(AbstractIntegrator):
-    """The classical fourth-order Runge-Kutta method; order 4 in attitude too."""
+    """The classical fourth-order Runge-Kutta method; order 4 in attitude too.
+
+    ``unroll`` (static): whether the compiled step repeats the stages instead of looping over them; by default for up to 64 state numbers, where it
+    is a third faster.
+    """
+
+    unroll: bool | None = eqx.field(static=True, default=None)
 
     order: ClassVar[int] = 4
     stability_radius: ClassVar[float] = 2.785
@@ -52,7 +58,9 @@ class RK4(AbstractIntegrator):
             return (k, axpy(bi * h, k, total)), None
 
         zero = jax.tree.map(jnp.zeros_like, state)
-        (_, total), _ = lax.scan(stage, (zero, state), (c, b))
+        size = sum(x.size for x in jax.tree.leaves(state))
+        unroll = size <= 64 if self.unroll is None else self.unroll
+        (_, total), _ = lax.scan(stage, (zero, state), (c, b), unroll=4 if unroll else 1)
         return total
 
 

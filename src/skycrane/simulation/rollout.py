@@ -24,37 +24,43 @@ STATUS_NAMES = {FINISHED: "finished", DIVERGED: "diverged", LIMIT: "limit"}
 
 
 class Limits(eqx.Module):
-    """Where a run stops: ``distance`` [m] from the world's origin and ``speed`` [m/s] of any body give status ``limit``.
+    """Where a run counts as over: ``distance`` [m] from the world's origin and ``speed`` [m/s] of any body give status ``limit``.
 
-    Numbers that are not finite always stop it with status ``diverged``.
+    Numbers that are not finite give status ``diverged``, with or without limits.
     """
 
     distance: Array | float = jnp.inf
     speed: Array | float = jnp.inf
 
+    def reached(self, state: State) -> Array:
+        b = state.bodies
+        far = jnp.sum(b.p_WB**2, -1) > jnp.square(self.distance)
+        return jnp.any(far | (jnp.sum(b.v_W**2, -1) > jnp.square(self.speed)))
+
 
 class Checkpoint(eqx.Module):
-    """All that a run needs to go on: tick, state, memories, the last command, status."""
+    """All that a run needs to go on: tick, state, memories, the last command, and the first tick at which a limit was reached (or -1)."""
 
     tick: Array
     state: State
     controller_memory: Any
     sensor_memory: Any
     command: dict
-    status: Array
+    limit_tick: Array
 
 
 class Run(eqx.Module):
     """A finished rollout.
 
     ``time`` (n,) s; ``state`` and ``command`` with leading axis n: the state at that time and the command given from it on (at the last sample,
-    the command that was held); ``status`` (0 finished, 1 diverged, 2 limit) and ``final``, from which another run goes on.  Of a run that
-    stopped early, samples after ``final.tick`` repeat the last good state.
+    the command that was held); ``good`` (n,) bool, False from the first sample on that is not finite or beyond a limit; ``status`` (0 finished,
+    1 diverged, 2 limit) and ``final``, from which another run goes on.
     """
 
     time: Array
     state: State
     command: dict
+    good: Array
     status: Array
     final: Checkpoint
 
@@ -68,18 +74,15 @@ def start(
 ) -> Checkpoint:
     """The checkpoint from which a run begins, at ``tick`` control periods."""
     sensors = TrueState() if sensors is None else sensors
-    controller_memory, sensor_memory = controller.init(), sensors.init(state)
+    dtype = state.bodies.p_WB.dtype
+    controller_memory, sensor_memory = jax.tree.map(jnp.asarray, (controller.init(), sensors.init(state)))
 
-    def first_command(system, controller, reference, state, controller_memory, sensor_memory):
-        prepared = system.prepare()
-        t = jnp.zeros((), state.bodies.p_WB.dtype)
-        measurement = TrueState()(0, t, system, state, {}, prepared, ())[0]
-        return controller(t, measurement, reference, controller_memory)[0]
+    def first_command():
+        measurement = TrueState()(0, None, system, state, {}, None, ())[0]
+        return controller(jnp.zeros((), dtype), measurement, reference, controller_memory)[0]
 
-    shapes = eqx.filter_eval_shape(first_command, system, controller, reference, state, controller_memory, sensor_memory)
-    command = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
-    controller_memory, sensor_memory = jax.tree.map(jnp.asarray, (controller_memory, sensor_memory))
-    return Checkpoint(jnp.asarray(tick), state, controller_memory, sensor_memory, command, jnp.asarray(FINISHED))
+    command = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(first_command))
+    return Checkpoint(jnp.asarray(tick), state, controller_memory, sensor_memory, command, jnp.asarray(-1))
 
 
 def simulate(
@@ -124,11 +127,9 @@ def simulate(
     sensors = TrueState() if sensors is None else sensors
     events = Timeline() if events is None else events
     events.check({"system": system, "controller": controller, "reference": reference})
-    if not isinstance(initial, Checkpoint):
-        initial = start(system, controller, reference, initial, sensors)
     loop = _Loop(substeps, ticks, save_every, step, period)
     return _rollout(
-        loop, system, controller, reference, sensors, events, Limits() if limits is None else limits, integrator or RK4(), initial
+        loop, system, controller, reference, sensors, events, limits, integrator or RK4(), initial
     )
 
 
@@ -151,9 +152,10 @@ class _Loop(eqx.Module):
 
 
 @eqx.filter_jit
-def _rollout(loop: _Loop, system, controller, reference, sensors, events, limits, integrator, initial: Checkpoint) -> Run:
+def _rollout(loop: _Loop, system, controller, reference, sensors, events, limits, integrator, initial) -> Run:
+    if not isinstance(initial, Checkpoint):
+        initial = start(system, controller, reference, initial, sensors)
     dtype = initial.state.bodies.p_WB.dtype
-    static_system = system
     prepared_once = system.prepare()
     whole_parts = {"system": system, "controller": controller, "reference": reference}
     changes_bodies = any(e.path.startswith("system.bodies") for e in events.events)
@@ -180,10 +182,10 @@ def _rollout(loop: _Loop, system, controller, reference, sensors, events, limits
             new_state, _ = substep(state, jnp.zeros((), dtype))
         else:
             new_state, _ = lax.scan(substep, state, jnp.arange(loop.substeps, dtype=dtype))
-        new = Checkpoint(k + 1, new_state, controller_memory, sensor_memory, command, checkpoint.status)
-        status = jnp.where(checkpoint.status == FINISHED, _status(new, limits), checkpoint.status)
-        kept = jax.tree.map(lambda a, b: jnp.where(status == FINISHED, a, b), new, checkpoint)
-        return eqx.tree_at(lambda c: c.status, kept, status), (state, command)
+        limit_tick = checkpoint.limit_tick
+        if limits is not None:
+            limit_tick = jnp.where((limit_tick < 0) & limits.reached(new_state), k + 1, limit_tick)
+        return Checkpoint(k + 1, new_state, controller_memory, sensor_memory, command, limit_tick), (state, command)
 
     def block(checkpoint, _):
         checkpoint, (state, command) = tick(checkpoint, None)
@@ -202,19 +204,16 @@ def _rollout(loop: _Loop, system, controller, reference, sensors, events, limits
         saved = jax.tree.map(lambda s, x: jnp.concatenate([s, x[None]]), saved, saved_rest)
         sample_ticks = jnp.append(sample_ticks, rest_tick)
     states, commands = jax.tree.map(lambda s, x: jnp.concatenate([s, x[None]]), saved, (final.state, final.command))
-    time = jnp.append(sample_ticks, first + loop.ticks).astype(dtype) * loop.period
-    del static_system
-    return Run(time, states, commands, final.status, final)
+    sample_ticks = jnp.append(sample_ticks, first + loop.ticks)
+    # A number that is not finite stays so (every state is its old value plus something): no check is needed inside the loop.
+    finite = _finite((states, commands))
+    within = (final.limit_tick < 0) | (sample_ticks < final.limit_tick)
+    status = jnp.where(finite[-1], jnp.where(final.limit_tick < 0, FINISHED, LIMIT), DIVERGED)
+    return Run(sample_ticks.astype(dtype) * loop.period, states, commands, finite & within, status, final)
 
 
-def _status(checkpoint: Checkpoint, limits: Limits) -> Array:
-    """FINISHED while all is well.  A single sum finds any number that is not finite."""
-    leaves = [x for x in jax.tree.leaves((checkpoint.state, checkpoint.command)) if jnp.issubdtype(x.dtype, jnp.inexact)]
-    finite = jnp.isfinite(sum(jnp.sum(x) for x in leaves))
-    b = checkpoint.state.bodies
-    inside = jnp.array(True)
-    if not (isinstance(limits.distance, float) and limits.distance == jnp.inf):
-        inside &= jnp.all(jnp.sum(b.p_WB**2, -1) <= jnp.square(limits.distance))
-    if not (isinstance(limits.speed, float) and limits.speed == jnp.inf):
-        inside &= jnp.all(jnp.sum(b.v_W**2, -1) <= jnp.square(limits.speed))
-    return jnp.where(finite, jnp.where(inside, FINISHED, LIMIT), DIVERGED)
+def _finite(tree: Any) -> Array:
+    """For each entry of the leading axis: is every number finite, there and before?"""
+    leaves = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.inexact)]
+    each = [jnp.all(jnp.isfinite(x.reshape(x.shape[0], -1)), -1) for x in leaves]
+    return jnp.cumprod(jnp.stack(each).all(0)).astype(bool)
