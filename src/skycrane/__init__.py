@@ -1,0 +1,48 @@
+"""Skycrane: multirotors that push, lift, carry and tow; simulation, analysis and design, differentiable and in batches."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from skycrane.runtime import fast_loops
+
+__version__ = version("skycrane")
+
+# Public names and the module each comes from.  They load on first use, so that the command line can answer before JAX is imported.
+_PUBLIC = {
+    "Bodies": "skycrane.core.bodies",
+    "BodyState": "skycrane.core.bodies",
+    "State": "skycrane.core.bodies",
+    "System": "skycrane.core.system",
+    "Environment": "skycrane.environment.environment",
+    "Event": "skycrane.core.events",
+    "Impulse": "skycrane.core.events",
+    "Timeline": "skycrane.core.events",
+    "Limits": "skycrane.simulation.rollout",
+    "simulate": "skycrane.simulation.rollout",
+    "RK4": "skycrane.simulation.integrators",
+    "SemiImplicitEuler": "skycrane.simulation.integrators",
+    "Adaptive": "skycrane.simulation.integrators",
+}
+
+if TYPE_CHECKING:
+    from skycrane.core.bodies import Bodies, BodyState, State
+    from skycrane.core.events import Event, Impulse, Timeline
+    from skycrane.core.system import System
+    from skycrane.environment.environment import Environment
+    from skycrane.simulation.integrators import RK4, Adaptive, SemiImplicitEuler
+    from skycrane.simulation.rollout import Limits, simulate
+
+__all__ = ["__version__", "fast_loops", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'skycrane' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

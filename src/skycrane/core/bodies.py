@@ -38,6 +38,13 @@ class State(eqx.Module):
     memory: dict
 
 
+class SecondOrder(eqx.Module):
+    """Memory of second-order dynamics (cable nodes): its time derivative is a SecondOrder of (velocity, acceleration)."""
+
+    position: Array
+    velocity: Array
+
+
 class Prepared(eqx.Module):
     """Mass properties in the form that the step needs: components with trailing axis nb.
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from skycrane.core.bodies import BodyState, Prepared, State
+from skycrane.core.bodies import BodyState, Prepared, SecondOrder, State
 from skycrane.core.system import System
 from skycrane.math.components import Quat, Vec3
 
@@ -62,13 +62,6 @@ class RK4(AbstractIntegrator):
         unroll = size <= 64 if self.unroll is None else self.unroll
         (_, total), _ = lax.scan(stage, (zero, state), (c, b), unroll=4 if unroll else 1)
         return total
-
-
-class SecondOrder(eqx.Module):
-    """Memory of second-order dynamics (cable nodes): its time derivative is a SecondOrder of (velocity, acceleration)."""
-
-    position: Array
-    velocity: Array
 
 
 class SemiImplicitEuler(AbstractIntegrator):
