@@ -26,16 +26,16 @@ WindSpec = Annotated[NoWind | SteadyWind, Field(discriminator="kind")]
 
 
 class GroundSpec(Spec):
-    """A flat compliant ground: it pushes with stiffness and damping, and rubs."""
+    """A flat compliant ground under the feet: normal force k x (1 + d x') at depth x, and Coulomb friction."""
 
     height: Coordinate = Field(default=0.0, description="of the surface, world z")
     stiffness: Annotated[Number, Field(gt=0, le=1e9), Unit("N/m")] = Field(
-        default=5000.0, description="of each contact point"
+        default=5000.0, description="k, under each foot"
     )
-    damping: Annotated[Number, Field(ge=0, le=1e7), Unit("N s/m")] = Field(
-        default=100.0, description="of each contact point"
+    dissipation: Annotated[Number, Field(ge=0, le=100), Unit("s/m")] = Field(
+        default=0.5, description="d: the larger, the less a landing bounces"
     )
-    friction: Annotated[Number, Field(ge=0, le=10), Unit("-")] = Field(default=0.5, description="Coulomb coefficient")
+    friction: Annotated[Number, Field(ge=0, le=10), Unit("-")] = Field(default=0.8, description="Coulomb coefficient")
 
 
 class EnvironmentSpec(Spec):

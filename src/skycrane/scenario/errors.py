@@ -35,11 +35,9 @@ class ScenarioError(ValueError):
         lines = [format_problem(problem) for problem in self.problems[:MAX_SHOWN]]
         if len(self.problems) > MAX_SHOWN:
             lines.append(f"... and {len(self.problems) - MAX_SHOWN} more")
-        if len(lines) == 1:
-            message = f"{source}: {lines[0]}"
-        else:
-            message = "\n  ".join([f"{source}: {len(self.problems)} problems", *lines])
-        super().__init__(message)
+        if len(lines) > 1:
+            lines.insert(0, f"{len(self.problems)} problems")
+        super().__init__(f"{source}: " + "\n  ".join(lines))
 
 
 def format_problem(problem: Problem) -> str:
@@ -82,7 +80,7 @@ def problems_of(error: ValidationError, root: type[BaseModel], tables: Any) -> l
     """What pydantic found in the tables of a file, as problems with the paths of that file."""
     problems: list[Problem] = []
     for detail in error.errors(include_url=False):
-        for problem in _translate(detail, root):
+        for problem in _translate(detail, root, tables):
             problems.append(replace(problem, path=_within(problem.path, tables)))
     # The same list of three numbers can miss its second and its third: one line is enough.
     unique: dict[tuple[Any, ...], Problem] = {}
@@ -104,16 +102,26 @@ def _within(path: tuple[str | int, ...], tables: Any) -> tuple[str | int, ...]:
     return path
 
 
-def _translate(detail: ErrorDetails, root: type[BaseModel]) -> Iterator[Problem]:
+def _at(path: tuple[str | int, ...], tables: Any) -> Any:
+    """The table or list at a path that the file has."""
+    for key in path:
+        tables = tables[key]
+    return tables
+
+
+def _translate(detail: ErrorDetails, root: type[BaseModel], tables: Any) -> Iterator[Problem]:
     kind, value = detail["type"], detail["input"]
     context: dict[str, Any] = detail.get("ctx", {})
-    place = _Place.find(root, detail["loc"])
+    place = Place.find(root, detail["loc"])
     if kind == PROBLEMS:
         for problem in context["problems"]:
             yield Problem((*place.path, *problem.path), problem.message, problem.value)
     elif kind == "extra_forbidden":
         key = str(detail["loc"][-1])
-        yield Problem(place.path, f"unknown key{nearest(key, place.siblings)}", value)
+        # A key that is there already is not what the user was about to write.
+        used = _at(place.path[:-1], tables)
+        hint = nearest(key, [name for name in place.siblings if name not in used])
+        yield Problem(place.path, f"unknown key{hint}", value)
     elif kind == "missing" and isinstance(detail["loc"][-1], int):
         yield Problem(place.path[:-1], f"expected {place.length} numbers", value)
     elif kind == "missing":
@@ -141,7 +149,7 @@ def _translate(detail: ErrorDetails, root: type[BaseModel]) -> Iterator[Problem]
         yield Problem(place.path, f"expected {place.expectation}", value)
 
 
-class _Place:
+class Place:
     """A place in the tree of spec classes, found by walking along the location of an error."""
 
     def __init__(self) -> None:
@@ -154,11 +162,21 @@ class _Place:
         self.alternatives: tuple[str, ...] = ()
 
     @classmethod
-    def find(cls, root: type[BaseModel], loc: Sequence[str | int]) -> _Place:
+    def find(cls, root: type[BaseModel], loc: Sequence[str | int]) -> Place:
         place = cls()
         place._enter(root, [])
         for item in loc:
             place._step(item)
+        return place
+
+    @classmethod
+    def of(cls, annotation: Any) -> Place:
+        """The place of one annotation or field by itself."""
+        place = cls()
+        if isinstance(annotation, FieldInfo):
+            place._enter(annotation.annotation, annotation.metadata)
+        else:
+            place._enter(annotation, [])
         return place
 
     def _enter(self, annotation: Any, metadata: Sequence[Any]) -> None:
@@ -230,7 +248,7 @@ class _Place:
 
 def _range(metadata: Sequence[Any]) -> str:
     """` > 0 and <= 1000`: the tightest bounds of each kind."""
-    bounds = []
+    bounds = {}
     for kind, attribute, sign, pick in (
         (annotated_types.Gt, "gt", ">", max),
         (annotated_types.Ge, "ge", ">=", max),
@@ -239,8 +257,10 @@ def _range(metadata: Sequence[Any]) -> str:
     ):
         values = [getattr(item, attribute) for item in metadata if isinstance(item, kind)]
         if values:
-            bounds.append(f"{sign} {pick(values):g}")
-    return " " + " and ".join(bounds) if bounds else ""
+            bounds[sign] = pick(values)
+    if set(bounds) == {">=", "<="} and bounds[">="] == -bounds["<="]:
+        return f" within +-{bounds['<=']:g}"
+    return " " + " and ".join(f"{sign} {bound:.10g}" for sign, bound in bounds.items()) if bounds else ""
 
 
 def _unit(metadata: Sequence[Any]) -> str:

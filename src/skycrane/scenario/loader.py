@@ -82,14 +82,18 @@ def load_tables(
     tables = copy.deepcopy(tables)
     changes: list[tuple[str, PathKey, Any]] = [(f"--set {text}", *parse_override(text)) for text in overrides]
     # A change of the model comes before the model is put in, any other change after it.
-    for change, path, value in changes:
-        if path[-1] == "model":
-            apply_override(tables, path, value, change)
+    early = [change for change in changes if _names_model(*change[1:])]
+    for text, path, value in early:
+        apply_override(tables, path, value, text)
     _put_models_in(tables, source, folder or Path.cwd())
-    for change, path, value in changes:
-        if path[-1] != "model":
-            apply_override(tables, path, value, change)
+    for text, path, value in changes:
+        if not _names_model(path, value):
+            apply_override(tables, path, value, text)
     return LoadedScenario(validate(tables, source), source, tables)
+
+
+def _names_model(path: PathKey, value: Any) -> bool:
+    return path[-1] == "model" or (isinstance(value, dict) and "model" in value)
 
 
 def validate(tables: dict[str, Any], source: str) -> Scenario:

@@ -57,9 +57,8 @@ def apply_override(data: dict[str, Any], path: PathKey, value: Any, source: str)
         else:
             _refuse(path, depth, node, source)
     last = path[-1]
-    if isinstance(last, str) and isinstance(node, dict):
-        node[last] = value
-    elif isinstance(last, int) and isinstance(node, list) and last < len(node):
+    fits = isinstance(node, dict) if isinstance(last, str) else isinstance(node, list) and last < len(node)
+    if fits:
         node[last] = value
     else:
         _refuse(path, len(path) - 1, node, source)

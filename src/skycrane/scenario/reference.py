@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Degrees, Length, Number, Period, Position, Problem, Spec, Time, Unit, refuse_if_any
+from .base import Coordinate, Degrees, Length, Number, Period, Position, Problem, Spec, Time, Unit, refuse_if_any
 
 MAX_WAYPOINTS = 1000
 
@@ -63,10 +63,10 @@ class CircleReference(Spec):
     """Round a horizontal circle for ever."""
 
     kind: Literal["circle"]
-    center: tuple[Number, Number] = Field(default=(0.0, 0.0), description="x and y of the center, world axes, m")
+    center: tuple[Coordinate, Coordinate] = Field(default=(0.0, 0.0), description="x and y of the center, world axes")
     radius: Length = Field(description="of the circle")
     period: Period = Field(description="of one round")
-    height: Annotated[Number, Field(ge=-1e6, le=1e6), Unit("m")] = Field(description="world z")
+    height: Coordinate = Field(description="world z")
     direction: Literal["ccw", "cw"] = Field(default="ccw", description="seen from above")
     yaw: Literal["fixed", "forward", "inward"] = Field(
         default="fixed", description="hold `yaw_deg`, look along the path, or look at the center"
@@ -78,11 +78,11 @@ class FigureEightReference(Spec):
     """Round a lying figure of eight for ever: x = length/2 sin(p), y = width/2 sin(2p), p = 2 pi t / period."""
 
     kind: Literal["figure_eight"]
-    center: tuple[Number, Number] = Field(default=(0.0, 0.0), description="x and y of the crossing, world axes, m")
+    center: tuple[Coordinate, Coordinate] = Field(default=(0.0, 0.0), description="x and y of the crossing, world axes")
     length: Length = Field(description="from end to end along x")
     width: Length = Field(description="from side to side along y")
     period: Period = Field(description="of one round")
-    height: Annotated[Number, Field(ge=-1e6, le=1e6), Unit("m")] = Field(description="world z")
+    height: Coordinate = Field(description="world z")
     yaw_deg: Degrees = Field(default=0.0, description="held throughout")
 
 

@@ -33,9 +33,14 @@ class RotorCoefficients(Spec):
     speed_max: Annotated[Number, Field(gt=0, le=1e5), Unit("rad/s")] | None = Field(
         default=None, description="fastest speed"
     )
-    time_constant: TimeConstant | None = Field(default=None, description="of the first-order motor lag, up and down")
+    time_constant: TimeConstant | None = Field(
+        default=None, description="of the first-order motor lag; without any the speed follows at once"
+    )
     time_up: TimeConstant | None = Field(default=None, description="motor lag while the speed rises; needs `time_down`")
     time_down: TimeConstant | None = Field(default=None, description="motor lag while the speed falls; needs `time_up`")
+    inertia: Annotated[Number, Field(ge=0, le=1e3), Unit("kg m^2")] | None = Field(
+        default=None, description="of the turning parts about the axis; given, the gyroscopic and spin-up moments count"
+    )
     radius: Length | None = Field(default=None, description="of the disc, for the picture")
 
     @model_validator(mode="after")
@@ -72,24 +77,21 @@ class RotorCoefficients(Spec):
         (speed_max,) = pick("speed_max")
         (speed_min,) = pick("speed_min")
         both, up, down = pick("time_constant", "time_up", "time_down")
+        (inertia,) = pick("inertia")
         (radius,) = pick("radius")
-        up, down = (both, both) if up is None or down is None else (up, down)
-        missing = [
-            name
-            for name, value in (
-                ("thrust_coefficient", k_F),
-                ("torque_coefficient or moment_ratio", k_M if k_M is not None else ratio),
-                ("speed_max", speed_max),
-                ("time_constant", up),
-            )
-            if value is None
-        ]
-        if k_F is None or speed_max is None or up is None or down is None or missing:
-            raise ValueError("missing: " + ", ".join(missing))
-        if k_M is None:
-            assert ratio is not None
+        if k_F is not None and k_M is None and ratio is not None:
             k_M = ratio * k_F
-        return RotorNumbers(k_F, k_M, speed_min or 0.0, speed_max, up, down, radius)
+        missing = []
+        if k_F is None:
+            missing.append("thrust_coefficient")
+        if k_M is None and ratio is None:
+            missing.append("torque_coefficient or moment_ratio")
+        if speed_max is None:
+            missing.append("speed_max")
+        if k_F is None or k_M is None or speed_max is None:
+            raise ValueError("missing: " + ", ".join(missing))
+        up, down = (both, both) if both is not None else (up, down)
+        return RotorNumbers(k_F, k_M, speed_min or 0.0, speed_max, up, down, inertia, radius)
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,9 @@ class RotorNumbers:
     torque_coefficient: float
     speed_min: float
     speed_max: float
-    time_up: float
-    time_down: float
+    time_up: float | None
+    time_down: float | None
+    inertia: float | None
     radius: float | None
 
 

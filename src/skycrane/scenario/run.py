@@ -77,15 +77,13 @@ class RunSpec(Spec):
                 problems.append(
                     Problem((name,), f"must be a whole multiple of {unit_name} ({unit:g} s), such as {near:g}", period)
                 )
+        most = f"in {self.duration:g} s; at least"
         if self.duration / self.step > MAX_STEPS:
-            problems.append(
-                Problem(("step",), f"makes more than {MAX_STEPS:g} steps in {self.duration:g} s; at least "
-                        f"{self.duration / MAX_STEPS:g} s is needed", self.step)
-            )  # fmt: skip
+            least = f"{most} {self.duration / MAX_STEPS:g} s is needed"
+            problems.append(Problem(("step",), f"makes more than {MAX_STEPS:g} steps {least}", self.step))
         elif self.duration / (self.tick * self.ticks_per_sample) > MAX_SAMPLES:
-            problems.append(
-                Problem(("save_period",), f"makes more than {MAX_SAMPLES:g} stored samples in {self.duration:g} s; at "
-                        f"least {self.duration / MAX_SAMPLES:g} s is needed", self.save_period)
-            )  # fmt: skip
+            least = f"{most} {self.duration / MAX_SAMPLES:g} s is needed"
+            shown = self.tick * self.ticks_per_sample
+            problems.append(Problem(("save_period",), f"makes more than {MAX_SAMPLES:g} samples {least}", shown))
         refuse_if_any(problems)
         return self

@@ -104,10 +104,10 @@ class Scenario(Spec):
         for vehicle in self.fleet.values():
             control, count = vehicle.control, vehicle.spec.rotor_count
             table = ("control",) if self.vehicle is not None else (*vehicle.path, "control")
-            if isinstance(control, RotorSpeedsControl) and not isinstance(control.speeds, float):
-                if len(control.speeds) != count:
-                    wanted = f"expected one speed, or {count}: one for each rotor"
-                    problems.append(Problem((*table, "speeds"), wanted, control.speeds))
+            speeds = control.speeds if isinstance(control, RotorSpeedsControl) else 0.0
+            if not isinstance(speeds, float) and len(speeds) != count:
+                wanted = f"expected one speed, or {count}: one for each rotor"
+                problems.append(Problem((*table, "speeds"), wanted, speeds))
         return problems
 
     def _event_problems(self) -> list[Problem]:

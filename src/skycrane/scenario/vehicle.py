@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -22,6 +21,8 @@ from .base import (
     refuse_if_any,
 )
 from .rotors import MAX_ROTORS, LayoutSpec, RotorCoefficients, RotorNumbers, RotorSpec
+
+MAX_FEET = 64
 
 Moment = Annotated[Number, Field(ge=-1e7, le=1e7), Unit("kg m^2")]
 Row = tuple[Moment, Moment, Moment]
@@ -102,6 +103,9 @@ class VehicleSpec(Spec):
     rotor: RotorCoefficients | None = Field(
         default=None, description="coefficients of every rotor that has none of its own"
     )
+    feet: tuple[Position, ...] | None = Field(
+        default=None, description="points that touch the ground, body axes, 1 to 64; by default four below the body"
+    )
     drag: DragSpec | None = Field(default=None, description="leave out for none")
     visual: VisualSpec = Field(default=VisualSpec(), description="how it is drawn")
     initial: InitialSpec = Field(default=InitialSpec(), description="the state to start from")
@@ -124,6 +128,8 @@ class VehicleSpec(Spec):
     @model_validator(mode="after")
     def _physical(self) -> VehicleSpec:
         problems = inertia_problems(self.inertia) + self._rotor_problems()
+        if self.feet is not None and not 1 <= len(self.feet) <= MAX_FEET:
+            problems.append(Problem(("feet",), f"expected 1 to {MAX_FEET} points, found {len(self.feet)}"))
         speeds = self.initial.rotors
         if not problems and not isinstance(speeds, str) and len(speeds) != self.rotor_count:
             wanted = f"expected {self.rotor_count} speeds, one for each rotor"
@@ -163,13 +169,20 @@ def _coefficient_problems(
     return []
 
 
-def inertia_problems(inertia: tuple[Row, Row, Row]) -> list[Problem]:
+def inertia_problems(inertia: Matrix) -> list[Problem]:
     """Why a matrix cannot be the inertia of a body: asymmetric, not positive definite, or beyond the triangle rule."""
-    matrix = np.array(inertia, dtype=float)
-    shown = [float(v) for v in matrix.diagonal()] if not (matrix - np.diag(matrix.diagonal())).any() else inertia
-    if np.abs(matrix - matrix.T).max() > 1e-9 * np.abs(matrix).max():
+    shown: Any = inertia
+    largest = max(abs(value) for row in inertia for value in row)
+    if any(abs(inertia[i][j] - inertia[j][i]) > 1e-9 * largest for i in range(3) for j in range(i)):
         return [Problem(("inertia",), "must be symmetric", shown)]
-    principal = np.linalg.eigvalsh(matrix)
+    if any(inertia[i][j] for i in range(3) for j in range(3) if i != j):
+        # Imported where it is needed: most files have a diagonal, and NumPy is a third of the time that a check takes.
+        import numpy as np
+
+        principal = [float(value) for value in np.linalg.eigvalsh(np.array(inertia))]
+    else:
+        shown = [inertia[i][i] for i in range(3)]
+        principal = sorted(shown)
     listed = ", ".join(f"{value:.6g}" for value in principal)
     if principal[0] <= 0:
         return [Problem(("inertia",), f"must be positive definite; its principal moments are {listed} kg m^2", shown)]
