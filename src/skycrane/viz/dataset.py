@@ -64,9 +64,7 @@ def scene_of(dataset: xr.Dataset) -> dict[str, Any]:
     for name, body in bodies.items():
         for shape in body.get("shapes", []):
             if shape.get("kind") not in SHAPE_KINDS:
-                raise ValueError(
-                    f"scene: body {name!r} has a shape of kind {shape.get('kind')!r}; known: {', '.join(SHAPE_KINDS)}"
-                )
+                raise ValueError(f"scene: body {name!r} has a shape of kind {shape.get('kind')!r}; known: {', '.join(SHAPE_KINDS)}")
     return {"ground": None, "water": None, "cables": None, **scene, "bodies": bodies}
 
 

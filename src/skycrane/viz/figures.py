@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -26,13 +26,13 @@ LABEL_ROWS = 4  # rows of event labels above the top axes
 CHARACTER = 0.056  # inches, of an average letter in an event's label
 
 
-def new_figure(rows: int, columns: int, *, height: float, share: str = "all") -> tuple[Figure, np.ndarray]:
-    """A figure with a grid of axes (rows, columns) that share x as `share` says ("all", "col", "none")."""
+def new_figure(rows: int, columns: int, *, height: float, share: Literal["all", "none"] = "all") -> tuple[Figure, np.ndarray]:
+    """A figure with a grid of axes (rows, columns) that share x as `share` says ("all" or "none")."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
-    figure.get_layout_engine().set(h_pad=0.07, w_pad=0.07)
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout=ConstrainedLayoutEngine(h_pad=0.07, w_pad=0.07))
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False, sharex=share)
     for axis in axes.flat:
@@ -60,7 +60,7 @@ def colors_for(count: int) -> list[Any]:
     return [colormaps["viridis"](value) for value in np.linspace(0.0, 0.9, count)]
 
 
-def finish(figure: Figure, title: str, *columns: Sequence[Axes], events: Sequence[TimedLabel] = ()) -> None:
+def finish(figure: Figure, title: str, *columns: Sequence[Axes] | np.ndarray, events: Sequence[TimedLabel] = ()) -> None:
     """Title, one legend for the whole figure outside the data, and the events on every column of axes, top first."""
     for column in columns:
         draw_events(column, events, WIDTH / len(columns) - 0.9)
@@ -76,18 +76,18 @@ def finish(figure: Figure, title: str, *columns: Sequence[Axes], events: Sequenc
         if len(shown) > MAX_LEGEND:
             # First and last tell the ramp of colours apart; the rest would fill the page.
             shown = [shown[index] for index in np.unique(np.linspace(0, len(shown) - 1, MAX_LEGEND).astype(int))]
-        columns = min(len(shown), max(1, int(9.0 / (0.8 + 1.2 * CHARACTER * max(len(label) for label, _ in shown)))))
+        ncols = min(len(shown), max(1, int(9.0 / (0.8 + 1.2 * CHARACTER * max(len(label) for label, _ in shown)))))
         figure.legend(
             [handle for _, handle in shown],
             [label for label, _ in shown],
             loc="outside lower center",
-            ncols=columns,
+            ncols=ncols,
             frameon=False,
             fontsize=9,
         )
 
 
-def draw_events(axes: Sequence[Axes], events: Sequence[TimedLabel], width: float) -> None:
+def draw_events(axes: Sequence[Axes] | np.ndarray, events: Sequence[TimedLabel], width: float) -> None:
     """A vertical line per event on every axes, `width` inches wide, and its label above the first, in several rows."""
     top = axes[0]
     start, end = top.get_xlim()

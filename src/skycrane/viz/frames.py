@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FRAME_RATE = 30.0  # Hz of wall time; half of a usual screen's 60 Hz, so that every frame is shown equally long
-MAX_POSES = 60_000  # frames times bodies: bounds the size of a page, and the time to write it, on long runs
+MAX_POSES = 15_000  # frames times bodies: bounds the size of a page, and the time to write it, on long runs
 
 
 @dataclass(frozen=True)

@@ -93,14 +93,18 @@ def round_step(length: float) -> float:
     return float(power * max(step for step in (1.0, 2.0, 5.0) if step * power <= length * (1.0 + 1e-9)))
 
 
-def dashes(path: Array, count: int) -> Array:
-    """Straight dashes of equal length along a path (N, 3): shape (count, 2, 3). Empty if the path has no length."""
+def dashes(path: Array, length: float, most: int = 1500) -> Array:
+    """Dashes (D, 2, 3) along a path (N, 3), about `length` m long and as far apart; D is `most` at most.
+
+    Samples that are not finite are left out; a path that does not move has no dashes.
+    """
     path = path[np.all(np.isfinite(path), axis=-1)]
     if len(path) < 2:
         return np.empty((0, 2, 3))
     arc = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=-1))])
     if arc[-1] < 1e-6:
         return np.empty((0, 2, 3))
+    count = int(np.clip(0.5 * arc[-1] / length, 1, most))
     at = np.linspace(0.0, arc[-1], 2 * count)
     points = np.stack([np.interp(at, arc, path[:, axis]) for axis in range(3)], axis=-1)
     return points.reshape(count, 2, 3)

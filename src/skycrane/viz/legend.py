@@ -44,9 +44,7 @@ def legend_html(scene: RunScene) -> str:
         ramp = f"linear-gradient(90deg,rgb{SLACK},rgb{TAUT})"
         rows.append((_bar(ramp), f"cable tension, 0 to {_round(scene.max_tension)} N"))
     rows.append((_cell(), f"grid: {scene.cell:g} m"))
-    lines = (
-        f'<div style="display:flex;align-items:center;gap:0.6em">{mark}<span>{text}</span></div>' for mark, text in rows
-    )
+    lines = (f'<div style="display:flex;align-items:center;gap:0.6em">{mark}<span>{text}</span></div>' for mark, text in rows)
     return "".join(lines)
 
 

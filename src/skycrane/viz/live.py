@@ -18,6 +18,7 @@ from skycrane.viz.server import LOOPBACK, is_loopback, port_of, start_server, st
 if TYPE_CHECKING:
     import xarray as xr
 
+PADDED = '<div style="padding:0 0.8em;font-size:0.9em">{}</div>'
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "4x": 4.0, "8x": 8.0}
 
 
@@ -26,7 +27,7 @@ class Viewer:
 
     def __init__(self, frames: Frames, host: str, port: int | None) -> None:
         self.frames = frames
-        self._server = start_server(host, port, label=frames.title)
+        self._server = start_server(host, port, label="Skycrane")
         self.url = f"http://{host}:{port_of(self._server)}"
         self._scene = RunScene(self._server, frames)
         self._scene.show(0)
@@ -93,15 +94,13 @@ class Viewer:
     def _add_controls(self) -> None:
         gui, frames = self._server.gui, self.frames
         gui.configure_theme(show_share_button=False, show_logo=False)
-        gui.add_html(title_html(frames))
+        gui.add_html(PADDED.format(title_html(frames)))
         end = float(frames.time[-1]) if len(frames.time) > 1 else float(frames.time[0]) + 1.0
-        self._slider = gui.add_slider(
-            "Time (s)", min=float(frames.time[0]), max=end, step=0.001, initial_value=float(frames.time[0])
-        )
+        self._slider: Any = gui.add_slider("Time (s)", min=float(frames.time[0]), max=end, step=0.001, initial_value=float(frames.time[0]))
         self._button = gui.add_button("Pause")
         self._speed = gui.add_dropdown("Speed", tuple(SPEEDS), initial_value="1x")
         self._loop = gui.add_checkbox("Loop", initial_value=True)
-        gui.add_html(legend_html(self._scene))
+        gui.add_html(PADDED.format(legend_html(self._scene)))
         self._label_button()
 
         @self._slider.on_update

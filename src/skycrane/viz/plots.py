@@ -124,9 +124,7 @@ def attitude(dataset: xr.Dataset) -> Figure | None:
             rates = dataset["angular_velocity"].transpose("time", "body", "axis").values
             for index, name in enumerate(names):
                 axes[row, 1].plot(time, rates[:, index, row], color=colors[name], linewidth=1.3, label=name)
-            axes[row, 1].set_ylabel(
-                axis_label(f"rate about {'xyz'[row]}", unit_of(dataset, "angular_velocity", "rad/s"))
-            )
+            axes[row, 1].set_ylabel(axis_label(f"rate about {'xyz'[row]}", unit_of(dataset, "angular_velocity", "rad/s")))
             pad_limits(axes[row, 1], 1e-3)
     for axis in axes[2]:
         time_axis(axis, time)

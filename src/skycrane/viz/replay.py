@@ -27,9 +27,7 @@ CONTENT_POLICY = (
 )
 
 
-def save_replay(
-    dataset: xr.Dataset | str | Path, path: str | Path, *, frame_rate: float = FRAME_RATE, dark: bool = False
-) -> Path:
+def save_replay(dataset: xr.Dataset | str | Path, path: str | Path, *, frame_rate: float = FRAME_RATE, dark: bool = False) -> Path:
     """Write a self-contained page that plays the run at `frame_rate` (Hz of wall time) whatever its sample rate.
 
     `path` may be a directory, which then gets `replay.html`. Returns the path of the page.

@@ -134,19 +134,16 @@ class RunScene:
     def _add_paths(self) -> None:
         frames = self.frames
         stride = max(1, len(frames.time) * len(frames.bodies) // 6000)
-        path = frames.position_W[::stride]
+        # A hair lower than the trail, or the two lines would flicker through each other.
+        path = frames.position_W[::stride] - [0.0, 0.0, 8e-4 * self._size]
         if len(path) > 1:
             segments = np.stack([path[:-1], path[1:]], axis=2).reshape(-1, 2, 3)
             colors = _vertex_colors([_towards_white(color, 0.6) for color in self._colors])
             colors = np.broadcast_to(colors[None, :, None], (len(path) - 1, len(self._colors), 2, 3))
-            self._scene.add_line_segments(
-                "/path", segments, colors.reshape(-1, 2, 3), thickness=1.5, thickness_units="screen"
-            )
-        lines = [dashes(frames.reference_W[:, index], 100) for index in range(len(frames.tracked))]
+            self._scene.add_line_segments("/path", segments, colors.reshape(-1, 2, 3), thickness=1.5, thickness_units="screen")
+        lines = [dashes(frames.reference_W[:, index], self._size / 80.0) for index in range(len(frames.tracked))]
         if sum(map(len, lines)):
-            self._scene.add_line_segments(
-                "/reference", np.concatenate(lines), REFERENCE, thickness=1.5, thickness_units="screen"
-            )
+            self._scene.add_line_segments("/reference", np.concatenate(lines), REFERENCE, thickness=1.5, thickness_units="screen")
 
     # -- bodies -----------------------------------------------------------------------------------------------------
 
@@ -168,7 +165,7 @@ class RunScene:
     def _add_shape(self, node: str, shape: dict[str, Any], color: RGB) -> None:
         scene = self._scene
         color = _bytes(shape["color"]) if shape.get("color") is not None else color
-        pose = {
+        pose: Any = {
             "position": tuple(shape.get("position", (0.0, 0.0, 0.0))),
             "wxyz": tuple(shape.get("quaternion", (1.0, 0.0, 0.0, 0.0))),
         }

@@ -34,7 +34,7 @@ def start_server(host: str = LOOPBACK, port: int | None = None, *, label: str | 
     _check_address(host, port or 0)
     with quiet():
         server = viser.ViserServer(host=host, port=port or 0, label=label, verbose=False)
-    server.request_share_url = _refuse_share
+    setattr(server, "request_share_url", _refuse_share)  # noqa: B010  (a plain assignment to a method fails type checks)
     return server
 
 
@@ -70,9 +70,7 @@ def _check_address(host: str, port: int) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except OSError as error:
-        raise OSError(
-            f"cannot serve at {host}:{port}: {error}. Choose another port, or none for any free one"
-        ) from error
+        raise OSError(f"cannot serve at {host}:{port}: {error}. Choose another port, or none for any free one") from error
 
 
 def _refuse_share(verbose: bool = True) -> None:
