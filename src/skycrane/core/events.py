@@ -7,6 +7,7 @@ order.  Times, values and impulses are arrays: they batch with ``vmap``, and val
 from __future__ import annotations
 
 import re
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import equinox as eqx
@@ -100,7 +101,7 @@ def _descend(node: Any, key: str, path: str) -> Any:
         return node[int(key)]
     if not isinstance(node, dict) and hasattr(node, key):
         return getattr(node, key)
-    names = sorted(node) if isinstance(node, dict) else [f for f in getattr(node, "__dataclass_fields__", {})]
+    names = sorted(node) if isinstance(node, dict) else [f.name for f in fields(node)] if is_dataclass(node) else []
     raise ValueError(f"event path {path!r}: nothing is called {key!r} there; expected one of {', '.join(map(str, names))}")
 
 

@@ -102,20 +102,22 @@ class Adaptive(AbstractIntegrator):
 
     def step(self, system, t, state, command, prepared, h):
         import diffrax
+        from jax.flatten_util import ravel_pytree
 
+        flat, unravel = ravel_pytree(state)
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(lambda t, y, args: system.dynamics(t, y, command, prepared)),
+            diffrax.ODETerm(lambda t, y, args: ravel_pytree(system.dynamics(t, unravel(y), command, prepared))[0]),
             diffrax.Dopri8(),
             t,
             t + h,
             None,
-            state,
+            flat,
             stepsize_controller=diffrax.PIDController(rtol=self.rtol, atol=self.atol),
             max_steps=self.max_steps,
             throw=False,
         )
         good = solution.result == diffrax.RESULTS.successful
-        return jax.tree.map(lambda y: jnp.where(good, y[-1], jnp.nan), solution.ys)
+        return unravel(jnp.where(good, solution.ys[-1], jnp.nan))
 
 
 INTEGRATORS = {"rk4": RK4, "semi_implicit_euler": SemiImplicitEuler, "adaptive": Adaptive}

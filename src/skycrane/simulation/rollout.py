@@ -52,8 +52,8 @@ class Checkpoint(eqx.Module):
 class Run(eqx.Module):
     """A finished rollout.
 
-    ``time`` (n,) s; ``state`` and ``command`` with leading axis n: the state at that time and the command given from it on (at the last sample,
-    the command that was held); ``good`` (n,) bool, False from the first sample on that is not finite or beyond a limit; ``status`` (0 finished,
+    ``time`` (n,) s; ``state`` and ``command`` with leading axis n: the state at that time (before an impulse that falls on
+    it) and the command given from it on (at the last sample, the command that was held); ``good`` (n,) bool, False from the first sample on that is not finite or beyond a limit; ``status`` (0 finished,
     1 diverged, 2 limit) and ``final``, from which another run goes on.
     """
 
@@ -185,7 +185,7 @@ def _rollout(loop: _Loop, system, controller, reference, sensors, events, limits
         limit_tick = checkpoint.limit_tick
         if limits is not None:
             limit_tick = jnp.where((limit_tick < 0) & limits.reached(new_state), k + 1, limit_tick)
-        return Checkpoint(k + 1, new_state, controller_memory, sensor_memory, command, limit_tick), (state, command)
+        return Checkpoint(k + 1, new_state, controller_memory, sensor_memory, command, limit_tick), (checkpoint.state, command)
 
     def block(checkpoint, _):
         checkpoint, (state, command) = tick(checkpoint, None)
