@@ -12,21 +12,19 @@ import json
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from .base import Problem
+from .bundled import catalogue
 from .errors import ScenarioError, problems_of
 from .overrides import PathKey, apply_override, parse_override
 from .scenario import Scenario, nearest
 
 MAX_FILE_BYTES = 5_000_000
 MAX_MODEL_DEPTH = 8
-DEFAULT_SCENARIO = "quadrotor-circle"
-"""What `skycrane run` runs when nothing is named."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +46,6 @@ class LoadedScenario:
         """SHA-256 of everything that determines the run; comments, order and titles do not count."""
         content = self.scenario.model_dump(mode="json", exclude={"name", "title", "description"})
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def catalogue(kind: str) -> dict[str, Path]:
-    """The bundled files by name; `kind` is "scenario" or "vehicle"."""
-    # The path of the package itself, since importing skycrane.vehicles would load JAX.
-    folder = (
-        Path(str(resources.files("skycrane"))) / {"scenario": "scenario", "vehicle": "vehicles"}[kind] / "catalogue"
-    )
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
 def load(name_or_file: str | Path, overrides: Iterable[str] = ()) -> LoadedScenario:

@@ -170,24 +170,50 @@ def _coefficient_problems(
 
 
 def inertia_problems(inertia: Matrix) -> list[Problem]:
-    """Why a matrix cannot be the inertia of a body: asymmetric, not positive definite, or beyond the triangle rule."""
-    shown: Any = inertia
+    """Why a matrix cannot be the inertia of a body: asymmetric, not positive definite, or beyond the triangle rule.
+
+    No body has a principal moment larger than the sum of the other two: trace / 2 - J must be positive too.
+    """
     largest = max(abs(value) for row in inertia for value in row)
     if any(abs(inertia[i][j] - inertia[j][i]) > 1e-9 * largest for i in range(3) for j in range(i)):
-        return [Problem(("inertia",), "must be symmetric", shown)]
-    if any(inertia[i][j] for i in range(3) for j in range(3) if i != j):
-        # Imported where it is needed: most files have a diagonal, and NumPy is a third of the time that a check takes.
-        import numpy as np
-
-        principal = [float(value) for value in np.linalg.eigvalsh(np.array(inertia))]
-    else:
-        shown = [inertia[i][i] for i in range(3)]
-        principal = sorted(shown)
-    listed = ", ".join(f"{value:.6g}" for value in principal)
-    if principal[0] <= 0:
-        return [Problem(("inertia",), f"must be positive definite; its principal moments are {listed} kg m^2", shown)]
+        return [Problem(("inertia",), "must be symmetric", _shown(inertia))]
+    if not _positive_definite(inertia):
+        rule = "must be positive definite; its principal moments are"
     # A flat plate reaches equality, and published tables are rounded.
-    if principal[0] + principal[1] < principal[2] * (1 - 1e-3):
-        rule = "no body has such an inertia: the two smaller principal moments must add up to at least the largest"
-        return [Problem(("inertia",), f"{rule}; they are {listed} kg m^2", shown)]
-    return []
+    elif not _positive_definite(_minus(sum(inertia[i][i] for i in range(3)) / (2 - 1e-3), inertia)):
+        rule = "no body has such an inertia: the two smaller principal moments must add up to at least the largest;"
+        rule += " they are"
+    else:
+        return []
+    # Imported for the message only: NumPy would be a third of the time that a check takes.
+    import numpy as np
+
+    principal = ", ".join(f"{value:.6g}" for value in np.linalg.eigvalsh(np.array(inertia)))
+    return [Problem(("inertia",), f"{rule} {principal} kg m^2", _shown(inertia))]
+
+
+def _positive_definite(m: Matrix) -> bool:
+    """Sylvester: the leading minors are positive."""
+    two = m[0][0] * m[1][1] - m[0][1] * m[1][0]
+    three = (
+        m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])
+        - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
+        + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0])
+    )
+    return m[0][0] > 0 and two > 0 and three > 0
+
+
+def _minus(scalar: float, m: Matrix) -> Matrix:
+    """scalar times unit matrix, minus m."""
+    rows = [[(scalar if i == j else 0.0) - m[i][j] for j in range(3)] for i in range(3)]
+    return (_row(rows[0]), _row(rows[1]), _row(rows[2]))
+
+
+def _row(values: list[float]) -> Row:
+    return (values[0], values[1], values[2])
+
+
+def _shown(inertia: Matrix) -> Any:
+    """As the user is likely to have written it."""
+    diagonal = all(inertia[i][j] == 0 for i in range(3) for j in range(3) if i != j)
+    return [inertia[i][i] for i in range(3)] if diagonal else inertia

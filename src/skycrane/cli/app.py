@@ -1,0 +1,23 @@
+"""The application object: which commands there are, and the consoles they print to."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from cyclopts import App
+from rich.console import Console
+
+from skycrane.cli import describe, files, run, show
+
+app = App(
+    name="skycrane",
+    help="Simulate multirotors that push, lift, carry and tow. Start with `skycrane run`.",
+    version=lambda: f"skycrane {version('skycrane')}",
+)
+for command in (run.run, files.check, describe.describe, files.list_, files.new, show.plot, show.view, files.schema):
+    app.command(command, name=command.__name__.rstrip("_"))
+
+
+def errors() -> Console:
+    """Where messages to the user go; made late, so that a redirected standard error is seen."""
+    return Console(stderr=True, highlight=False)

@@ -1,0 +1,231 @@
+"""From a checked scenario to the objects that `simulate` flies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from skycrane.core.bodies import Bodies, State
+from skycrane.core.controller import AbstractController, Constant, Team
+from skycrane.core.element import AbstractElement
+from skycrane.core.events import Event, Impulse, Timeline
+from skycrane.core.system import System
+from skycrane.elements.contact import GroundContact
+from skycrane.elements.drag import Drag
+from skycrane.elements.gravity import Gravity
+from skycrane.elements.push import Push
+from skycrane.elements.rotors import Rotors
+from skycrane.environment.air import AbstractWind, Air, NoWind, SteadyWind
+from skycrane.environment.environment import Environment
+from skycrane.environment.ground import Ground
+from skycrane.simulation.integrators import RK4, AbstractIntegrator, Adaptive, SemiImplicitEuler
+from skycrane.simulation.rollout import Limits
+
+from .airframe import Airframe, airframe
+from .control import RotorSpeedsControl
+from .environment import EnvironmentSpec
+from .environment import SteadyWind as SteadyWindSpec
+from .events import ImpulseEvent, PushEvent, RotorFailureEvent, WindEvent
+from .scenario import SINGLE, Scenario, Vehicle
+
+
+@dataclass(frozen=True)
+class Built:
+    """A scenario ready to fly. Bodies have the names of the vehicles; rotors are the element `rotors`, or `rotors_NAME`."""
+
+    scenario: Scenario
+    airframes: dict[str, Airframe]
+    system: System
+    controller: AbstractController
+    reference: Any
+    initial: State
+    timeline: Timeline
+    integrator: AbstractIntegrator
+    limits: Limits | None
+
+    @property
+    def followed(self) -> Any:
+        """The references that vehicles follow: those of vehicles without feedback are left out."""
+        if not isinstance(self.reference, dict):
+            return self.reference
+        return {name: member for name, member in self.reference.items() if member is not None}
+
+
+def build(scenario: Scenario) -> Built:
+    """Everything that `simulate` needs, in the precision that JAX is set to."""
+    fleet = scenario.fleet
+    frames = {name: airframe(vehicle.spec) for name, vehicle in fleet.items()}
+    system = System(
+        _bodies(frames),
+        _elements(scenario, frames),
+        environment=_environment(scenario.environment),
+        keep_ledger=True,
+    )
+    initial = system.initial_state(
+        position=[v.spec.initial.position for v in fleet.values()],
+        attitude=[attitude(v) for v in fleet.values()],
+        velocity=[v.spec.initial.velocity for v in fleet.values()],
+        angular_velocity=[v.spec.initial.angular_velocity for v in fleet.values()],
+    )
+    controllers = {name: _controller(name, v, frames[name], scenario) for name, v in fleet.items()}
+    references = {name: _reference(v) for name, v in fleet.items()}
+    alone = scenario.vehicle is not None
+    return Built(
+        scenario,
+        frames,
+        system,
+        controllers[SINGLE] if alone else Team(controllers),
+        references[SINGLE] if alone else references,
+        initial,
+        _timeline(scenario),
+        _integrator(scenario),
+        _limits(scenario),
+    )
+
+
+def rotors_of(scenario: Scenario, name: str) -> str:
+    """Name of the element that holds a vehicle's rotors, which is also the name of its command."""
+    return "rotors" if scenario.vehicle is not None else f"rotors_{name}"
+
+
+def attitude(vehicle: Vehicle) -> np.ndarray:
+    """Quaternion (4,) of a vehicle at the start, from its roll, pitch and yaw."""
+    roll, pitch, yaw = 0.5 * np.deg2rad(vehicle.spec.initial.attitude_deg)
+    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
+    return np.array(
+        [
+            cr * cp * cy + sr * sp * sy,
+            sr * cp * cy - cr * sp * sy,
+            cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy,
+        ]
+    )
+
+
+def _bodies(frames: dict[str, Airframe]) -> Bodies:
+    return Bodies.create(
+        tuple(frames),
+        [frame.mass for frame in frames.values()],
+        [frame.inertia_B for frame in frames.values()],
+        com_B=[frame.com_B for frame in frames.values()],
+    )
+
+
+def _elements(scenario: Scenario, frames: dict[str, Airframe]) -> dict[str, AbstractElement]:
+    elements: dict[str, AbstractElement] = {"gravity": Gravity()}
+    fleet, index = scenario.fleet, {name: i for i, name in enumerate(scenario.bodies)}
+    for name, frame in frames.items():
+        speeds = initial_speeds(fleet[name], frame, scenario.environment.gravity)
+        elements[rotors_of(scenario, name)] = Rotors.create(
+            (index[name],),
+            frame.layout.position_B,
+            frame.layout.axis_B,
+            frame.layout.spin,
+            frame.thrust_coefficient,
+            frame.torque_coefficient,
+            speed_min=frame.speed_min,
+            speed_max=frame.speed_max,
+            time_up=frame.time_up,
+            time_down=frame.time_down,
+            inertia=frame.rotor_inertia,
+            speed_initial=speeds,
+        )
+    drags = {name: v.spec.drag for name, v in fleet.items() if v.spec.drag is not None}
+    if drags:
+        centers = np.array([d.center if d.center is not None else frames[name].com_B for name, d in drags.items()])
+        elements["drag"] = Drag(
+            tuple(index[name] for name in drags),
+            jnp.array([d.cd_area for d in drags.values()], dtype=float),
+            jnp.asarray(centers) if centers.any() else None,
+        )
+    ground = scenario.environment.ground
+    if ground is not None:
+        feet = {name: feet_of(v, frames[name]) for name, v in fleet.items()}
+        elements["contact"] = GroundContact(
+            tuple(index[name] for name, points in feet.items() for _ in points),
+            jnp.asarray(np.concatenate(list(feet.values()))),
+            stiffness=ground.stiffness,
+            dissipation=ground.dissipation,
+            friction=ground.friction,
+        )
+    pushes = [event for event in scenario.events if isinstance(event, PushEvent)]
+    if pushes:
+        still = jnp.zeros((len(pushes), 3))
+        elements["push"] = Push(tuple(index[event.body or SINGLE] for event in pushes), still, still, still)
+    return elements
+
+
+def initial_speeds(vehicle: Vehicle, frame: Airframe, gravity: float) -> np.ndarray:
+    """Rotor speeds (n,) at the start, rad/s."""
+    speeds = vehicle.spec.initial.rotors
+    if speeds == "hover":
+        return frame.hover_speeds(gravity)
+    return np.zeros(frame.count) if speeds == "stopped" else np.array(speeds, dtype=float)
+
+
+def feet_of(vehicle: Vehicle, frame: Airframe) -> np.ndarray:
+    """Points (m, 3) that touch the ground: the given ones, or four on a square below the lowest rotor and the body."""
+    if vehicle.spec.feet is not None:
+        return np.array(vehicle.spec.feet)
+    offset_B = frame.layout.position_B - frame.com_B
+    reach = float(np.linalg.norm(offset_B, axis=1).max())
+    height = min(0.0, float(offset_B[:, 2].min())) - 0.4 * reach
+    corners = 0.4 * reach * np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    return frame.com_B + np.concatenate([corners, np.full((4, 1), height)], axis=1)
+
+
+def _environment(spec: EnvironmentSpec) -> Environment:
+    wind: AbstractWind = NoWind()
+    if isinstance(spec.wind, SteadyWindSpec):
+        wind = SteadyWind(jnp.array(spec.wind.velocity, dtype=float))
+    ground = None if spec.ground is None else Ground(spec.ground.height)
+    return Environment(spec.gravity, Air(spec.air_density, wind), ground)
+
+
+def _timeline(scenario: Scenario) -> Timeline:
+    """Events by their paths into the system. A push is switched on by one event and off by another."""
+    events, impulses, push = [], [], 0
+    for event in scenario.events:
+        time = jnp.array(event.time, dtype=float)
+        if isinstance(event, RotorFailureEvent):
+            element = rotors_of(scenario, event.vehicle or scenario.bodies[0])
+            # Thrust and moment go with the square of the speed.
+            left = jnp.sqrt(jnp.array(event.remaining, dtype=float))
+            events.append(Event(f"system.elements.{element}.speed_fraction[0, {event.rotor - 1}]", time, left))
+        elif isinstance(event, ImpulseEvent):
+            body = scenario.bodies.index(event.body or scenario.bodies[0])
+            linear_W, offset_B = jnp.array(event.linear, dtype=float), jnp.array(event.point, dtype=float)
+            impulses.append(Impulse(body, time, linear_W, offset_B=offset_B))
+        elif isinstance(event, PushEvent):
+            path = f"system.elements.push.force_W[{push}]"
+            force_W = jnp.array(event.force, dtype=float)
+            events += [Event(path, time, force_W), Event(path, time + event.duration, jnp.zeros(3))]
+            push += 1
+        elif isinstance(event, WindEvent):
+            events.append(Event("system.environment.air.wind.velocity", time, jnp.array(event.velocity, dtype=float)))
+    return Timeline(tuple(events), tuple(impulses))
+
+
+def _integrator(scenario: Scenario) -> AbstractIntegrator:
+    return {"rk4": RK4, "semi_implicit_euler": SemiImplicitEuler, "adaptive": Adaptive}[scenario.run.integrator]()
+
+
+def _limits(scenario: Scenario) -> Limits | None:
+    run = scenario.run
+    if run.max_distance is None and run.max_speed is None:
+        return None
+    return Limits(run.max_distance or jnp.inf, run.max_speed or jnp.inf)
+
+
+def _controller(name: str, vehicle: Vehicle, frame: Airframe, scenario: Scenario) -> AbstractController:
+    control = vehicle.control
+    assert isinstance(control, RotorSpeedsControl)
+    speeds = jnp.broadcast_to(jnp.array(control.speeds, dtype=float), (1, frame.count))
+    return Constant({rotors_of(scenario, name): speeds})
+
+
+def _reference(vehicle: Vehicle):
+    return None
