@@ -118,9 +118,10 @@ def _translate(detail: ErrorDetails, root: type[BaseModel], tables: Any) -> Iter
             yield Problem((*place.path, *problem.path), problem.message, problem.value)
     elif kind == "extra_forbidden":
         key = str(detail["loc"][-1])
-        # A key that is there already is not what the user was about to write.
+        # Rather a key that is not there yet: `rotosr` beside `rotor` was to be `rotors`.
         used = _at(place.path[:-1], tables)
-        hint = nearest(key, [name for name in place.siblings if name not in used])
+        free = nearest(key, [name for name in place.siblings if name not in used])
+        hint = free if "did you mean" in free else nearest(key, place.siblings)
         yield Problem(place.path, f"unknown key{hint}", value)
     elif kind == "missing" and isinstance(detail["loc"][-1], int):
         yield Problem(place.path[:-1], f"expected {place.length} numbers", value)
