@@ -84,10 +84,17 @@ def path(dataset: xr.Dataset) -> Figure | None:
         if "reference_position" in dataset:
             reference = dataset["reference_position"].transpose("tracked", "time", "axis").values
             for line in reference:
+                still = np.nanmax(np.ptp(line, axis=0)) < 1e-9  # a line of no length would not show
                 axis.plot(
-                    line[:, across], line[:, along], color=REFERENCE_COLOR, linewidth=0.9, linestyle=DASHED,
+                    line[:1, across] if still else line[:, across],
+                    line[:1, along] if still else line[:, along],
+                    color=REFERENCE_COLOR,
+                    linewidth=0.9,
+                    linestyle=DASHED,
+                    marker="+" if still else None,
+                    markersize=9,
                     label="reference",
-                )  # fmt: skip
+                )
         axis.plot([], [], "o", color="#777777", markersize=5, label="start")
         axis.plot([], [], "s", color="#777777", markersize=5, label="end")
         axis.set_aspect("equal", adjustable="datalim")

@@ -27,7 +27,7 @@ CONTENT_POLICY = (
 )
 
 
-def save_replay(dataset: xr.Dataset | str | Path, path: str | Path, *, frame_rate: float = FRAME_RATE, dark: bool = False) -> Path:
+def save_replay(dataset: xr.Dataset | str | Path, path: str | Path, *, frame_rate: float = FRAME_RATE) -> Path:
     """Write a self-contained page that plays the run at `frame_rate` (Hz of wall time) whatever its sample rate.
 
     `path` may be a directory, which then gets `replay.html`. Returns the path of the page.
@@ -36,11 +36,11 @@ def save_replay(dataset: xr.Dataset | str | Path, path: str | Path, *, frame_rat
     path = Path(path)
     if path.is_dir():
         path = path / "replay.html"
-    path.write_text(replay_html(frames, dark=dark), encoding="utf-8")
+    path.write_text(replay_html(frames), encoding="utf-8")
     return path
 
 
-def replay_html(frames: Frames, *, dark: bool = False) -> str:
+def replay_html(frames: Frames) -> str:
     """The page as text. viser records only from a server, so one runs on a free loopback port for a moment."""
     server = start_server()
     try:
@@ -49,20 +49,19 @@ def replay_html(frames: Frames, *, dark: bool = False) -> str:
         for index in range(len(frames.time)):
             scene.show(index)
             recording.insert_sleep(frames.interval)
-        page = recording.as_html(dark_mode=dark)
+        page = recording.as_html()
     finally:
         stop_server(server)
-    return _dressed(page, frames, scene, dark)
+    return _dressed(page, frames, scene)
 
 
-def _dressed(page: str, frames: Frames, scene: RunScene, dark: bool) -> str:
+def _dressed(page: str, frames: Frames, scene: RunScene) -> str:
     """viser's page with our title, the legend and the content policy."""
     head = f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">'
-    paper, ink = ("rgba(30,30,30,0.8)", "#eee") if dark else ("rgba(255,255,255,0.85)", "#222")
     # The pointer passes through, so that the legend never blocks a drag of the camera.
     overlay = (
         f'<div style="position:fixed;top:0.8em;right:0.8em;z-index:5;pointer-events:none;max-width:22em;'
-        f"padding:0.7em 0.9em;border-radius:0.4em;background:{paper};color:{ink};"
+        f"padding:0.7em 0.9em;border-radius:0.4em;background:rgba(255,255,255,0.85);color:#222;"
         f'font:14px/1.45 system-ui,sans-serif;box-shadow:0 1px 4px rgba(0,0,0,0.2)">'
         f"{title_html(frames)}{legend_html(scene)}"
         f'<div style="opacity:0.65;margin-top:0.5em">drag to turn, right drag to move, wheel to zoom, space to pause'

@@ -37,12 +37,18 @@ TAUT: RGB = (213, 40, 0)
 FIELD_OF_VIEW = 0.85  # rad, vertical
 VIEW_DIRECTION = (0.35, 0.85, -0.5)  # from south-south-west, so that east is to the right and north is away
 EVENT_SHOWN = 2.0  # s that an event's label stays
+POINT_RADIUS = 0.012  # of a body without shapes, as a part of the size of the scene
 TRAIL_POINTS = 900  # over all bodies
 TENSION_LEVELS = 24
 
 
 class RunScene:
     """The scene of one run in a viser server, shown at one frame at a time."""
+
+    frames: Frames
+    thrust_scale: float  # m of arrow per N; 0 where the run has no thrust
+    max_tension: float  # N
+    cell: float  # m, of the ground grid
 
     def __init__(self, server: viser.ViserServer, frames: Frames) -> None:
         self.frames = frames
@@ -52,7 +58,10 @@ class RunScene:
         self.thrust_scale = self._thrust_scale()
         self.max_tension = float(np.max(frames.cable_tension, initial=0.0))
         self._colors = [self._body_color(index) for index in range(len(frames.bodies))]
-        self._add_surroundings(server)
+        self._ground_height = float((frames.scene["ground"] or {}).get("height", 0.0))
+        self._view_distance = self._aim_camera(server)
+        self.cell = round_step(self._view_distance / 9.0)
+        self._add_surroundings()
         self._bodies = [self._add_body(index) for index in range(len(frames.bodies))]
         self._thrusts = self._add_thrusts()
         self._add_paths()
@@ -86,22 +95,35 @@ class RunScene:
 
     # -- what stands still ------------------------------------------------------------------------------------------
 
-    def _add_surroundings(self, server: viser.ViserServer) -> None:
-        frames, scene, size = self.frames, self._scene, self._size
-        radii = np.array([frames.body_radius(name) for name in frames.bodies])
-        low = np.min(frames.position_W - radii[:, None], axis=(0, 1))
-        high = np.max(frames.position_W + radii[:, None], axis=(0, 1))
+    def _aim_camera(self, server: viser.ViserServer) -> float:
+        """Point the first view at the whole motion; returns the distance of the camera, m."""
+        frames = self.frames
+        reach = 1.2 * max(map(frames.body_radius, frames.bodies))
+        path = frames.position_W.reshape(-1, 3)
+        points = [path - reach, path + reach]
+        points += [frames.reference_W[np.all(np.isfinite(frames.reference_W), axis=-1)]]
+        points += [frames.cable_node_W[np.all(np.isfinite(frames.cable_node_W), axis=-1)]]
+        lowest = float(np.min(path[:, 2])) - reach
+        if frames.scene["ground"] and lowest - self._ground_height < self._size:
+            # Some of the ground below the motion shows how high it flies.
+            points += [points[0] * [1.0, 1.0, 0.0] + [0.0, 0.0, 0.5 * (self._ground_height + lowest)]]
+        position, target = camera_for(np.concatenate(points), VIEW_DIRECTION, FIELD_OF_VIEW, aspect=1.4)
+        distance = float(np.linalg.norm(position - target))
+        camera = server.initial_camera
+        camera.position, camera.look_at, camera.fov = position, target, FIELD_OF_VIEW
+        camera.near, camera.far = distance / 500.0, distance * 100.0
+        return distance
+
+    def _add_surroundings(self) -> None:
+        frames, scene, size, cell = self.frames, self._scene, self._size, self.cell
+        low, high = np.min(frames.position_W, axis=(0, 1)), np.max(frames.position_W, axis=(0, 1))
         ground, water = frames.scene["ground"], frames.scene["water"]
-        height = float((ground or {}).get("height", 0.0))
         # Without a ground the grid still gives scale, but it must not cut through the motion.
-        floor = height if ground or low[2] >= 0.0 else float(low[2] - 0.1 * size)
-        cell = round_step(size / 8.0)
-        centre = 0.5 * (low + high)
-        grid_centre = np.round(centre[:2] / (5.0 * cell)) * 5.0 * cell
+        floor = self._ground_height if ground or low[2] >= 0.0 else float(low[2] - 0.1 * size)
+        centre = np.round(0.5 * (low + high)[:2] / (5.0 * cell)) * 5.0 * cell
         extent = float(10.0 * cell * np.ceil(2.0 * size / (10.0 * cell)) + 20.0 * cell)
-        self.cell = cell
         scene.add_grid(
-            "/grid", width=extent, height=extent, position=(*grid_centre, floor), plane="xy", cell_size=cell,
+            "/grid", width=extent, height=extent, position=(*centre, floor), plane="xy", cell_size=cell,
             section_size=5.0 * cell, cell_color=(205, 205, 205), section_color=(150, 150, 150), cell_thickness=1.0,
             section_thickness=1.2, shadow_opacity=0.25, infinite_grid=True, fade_from="origin", fade_distance=extent,
             fade_strength=1.0,
@@ -109,27 +131,13 @@ class RunScene:
         if water:
             level = float(water.get("height", 0.0)) if isinstance(water, dict) else 0.0
             scene.add_box(
-                "/water", dimensions=(extent, extent, 0.01 * size), position=(*grid_centre, level - 0.005 * size),
+                "/water", dimensions=(8.0 * extent, 8.0 * extent, 0.01 * size), position=(*centre, level - 0.005 * size),
                 color=(86, 180, 233), opacity=0.35, cast_shadow=False, receive_shadow=False,
             )  # fmt: skip
         scene.add_frame(
             "/world_axes", axes_length=0.8 * cell, axes_radius=0.012 * cell, origin_radius=0.03 * cell,
-            origin_color=(90, 90, 90), position=(0.0, 0.0, height),
+            origin_color=(90, 90, 90),
         )  # fmt: skip
-        points = [frames.position_W.reshape(-1, 3) + 1.2 * side * radii.max() for side in (-1.0, 1.0)]
-        points += [frames.reference_W[np.all(np.isfinite(frames.reference_W), axis=-1)]]
-        points += [frames.cable_node_W[np.all(np.isfinite(frames.cable_node_W), axis=-1)]]
-        if ground and low[2] - height < size:
-            # Some of the ground below the motion shows how high it flies.
-            points += [points[0] * [1.0, 1.0, 0.0] + [0.0, 0.0, height + 0.5 * (low[2] - height)]]
-        camera, target = camera_for(np.concatenate(points), VIEW_DIRECTION, FIELD_OF_VIEW, aspect=1.4)
-        distance = float(np.linalg.norm(camera - target))
-        server.initial_camera.position = camera
-        server.initial_camera.look_at = target
-        server.initial_camera.fov = FIELD_OF_VIEW
-        server.initial_camera.near = distance / 500.0
-        server.initial_camera.far = distance * 100.0
-        self._view_distance = distance
 
     def _add_paths(self) -> None:
         frames = self.frames
@@ -159,7 +167,7 @@ class RunScene:
         for number, shape in enumerate(shapes):
             self._add_shape(f"{node}/{number}_{shape['kind']}", shape, self._colors[index])
         if not shapes:
-            self._scene.add_icosphere(f"{node}/point", radius=0.012 * self._size, color=self._colors[index])
+            self._scene.add_icosphere(f"{node}/point", radius=POINT_RADIUS * self._size, color=self._colors[index])
         return handle
 
     def _add_shape(self, node: str, shape: dict[str, Any], color: RGB) -> None:
@@ -243,7 +251,7 @@ class RunScene:
     # -- trails, markers, cables, labels ----------------------------------------------------------------------------
 
     def _add_markers(self) -> list[tuple[int, Any]]:
-        body = max(map(self.frames.body_radius, self.frames.bodies)) or self._size
+        body = max(map(self.frames.body_radius, self.frames.bodies)) or POINT_RADIUS * self._size
         radius = float(np.clip(0.005 * self._view_distance, 0.08 * body, 0.2 * body))
         return [
             (
