@@ -1,0 +1,344 @@
+"""Control allocation: from a wanted force and moment to the thrust and speed of every rotor.
+
+A rotor i at r_i from the chosen point (normally the centre of mass) with axis a_i, spin s_i and thrust T_i pushes with
+
+    force T_i a_i,   moment T_i (r_i x a_i - s_i (k_M / k_F) a_i),   T_i = k_F W_i^2
+
+so the wrench is ``w = B T``.  In scaled numbers u_i = T_i / T_max,i and with the rows of B scaled to unit length (A = P D^-1 B
+T_max, b = P D^-1 w, P the priority of each axis) the thrusts are the unique solution of
+
+    min 1/2 |A u - b|^2 + eps/2 |u - u_0|^2   subject to  lo <= u <= hi                                          (1)
+
+where u_0 is the exact solution of smallest norm, clipped to the limits: where it is within them it is the answer, exactly.
+Otherwise (1) is solved through its dual, which has only six unknowns y however many rotors there are:
+
+    u(y) = clip(u_0 - A^T y, lo, hi),      g(y) = eps y - (A u(y) - b) = 0                                       (2)
+
+g is the gradient of a strongly convex, piecewise quadratic function, so Newton's method with its generalised Jacobian eps I +
+A_F A_F^T (F: the rotors within their limits) and a search along the line reaches the exact solution in a few steps (Qi and Sun,
+"A nonsmooth version of Newton's method", Math. Programming 58, 1993; the dual of a bounded least-squares problem: Li and
+Swetits, SIAM J. Optim. 7, 1997).  Its derivative is implicit, that of one more Newton step.  The constrained formulation of
+allocation: Johansen and Fossen, "Control allocation - a survey", Automatica 49, 2013.
+
+Priority.  Where not everything can be had, errors count, relative to what each axis can do, by :data:`PRIORITY`: roll and pitch
+moment first, then thrust, then force in the plane, then yaw.  A demand beyond twice what an axis can give counts as twice, so
+that no axis outshouts the others.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.typing import ArrayLike
+
+from skycrane.elements.rotors import Rotors
+from skycrane.math.components import Vec3, safe_sqrt
+from skycrane.math.linalg import solve_spd
+
+AXES = ("force x", "force y", "force z", "moment x (roll)", "moment y (pitch)", "moment z (yaw)")
+PRIORITY = (0.1, 0.1, 0.3, 1.0, 1.0, 0.03)  # each step of a third makes an error weigh a tenth
+INDEPENDENCE = 0.05  # smallest sine of the angle between an axis and those of higher priority for which it is still controlled
+AUTHORITY = 2e-3  # smallest part of the total thrust (times the arm for moments) that counts as control of an axis
+MAX_DEMAND = 2.0  # of what all rotors could give in an axis
+MAX_ITERATIONS = 40  # never seen above 15; the bound keeps a run going where rounding makes the active set flicker
+
+Six = tuple[Array, Array, Array, Array, Array, Array]
+
+
+class Allocated(NamedTuple):
+    """``thrust`` (k, n) N, ``speed`` (k, n) rad/s, and the part of the demand that is not met: N and N m, body axes, components
+    of shape (k,)."""
+
+    thrust: Array
+    speed: Array
+    unmet_force_B: Vec3
+    unmet_moment_B: Vec3
+
+
+class Allocation(eqx.Module):
+    """Allocation for k vehicles of n rotors each.
+
+    Nothing is cached: change a limit, a coefficient or a weight, also by an event during a run, and the next call obeys.
+
+    Attributes:
+        effectiveness: (k, 6, n) force (N) over moment (N m) about the chosen point, body axes, for each newton of thrust.
+        thrust_min, thrust_max: (k, n) N.
+        thrust_coefficient: (k, n) k_F, N s^2.
+        weight: (k, 6) priority of each of :data:`AXES`; 0 for an axis that is not controlled.
+    """
+
+    effectiveness: Array
+    thrust_min: Array
+    thrust_max: Array
+    thrust_coefficient: Array
+    weight: Array
+
+    @classmethod
+    def create(
+        cls, position_B: ArrayLike, axis_B: ArrayLike, spin: ArrayLike, thrust_coefficient: ArrayLike, torque_coefficient: ArrayLike, *,
+        speed_max: ArrayLike, speed_min: ArrayLike = 0.0, center_B: ArrayLike = (0.0, 0.0, 0.0), available: ArrayLike = 1.0,
+        priority: ArrayLike = PRIORITY, independence: float = INDEPENDENCE,
+    ) -> Allocation:
+        """From rotors as in :class:`skycrane.elements.rotors.Rotors`; everything broadcasts to k vehicles and n rotors, and
+        differentiates.
+
+        Axes are kept in the order of their priority: one without authority, or within ``independence`` (sine of the angle) of
+            being a combination of
+        those kept before, gets weight 0, so that the others keep ordinary gains.  :func:`skycrane.control.reach.analyse` says
+        which and why.
+
+        Args:
+            position_B: (k, n, 3) or (n, 3) m; ``axis_B`` (k, n, 3), (n, 3) or (3,), of unit length; the rest (k, n), (n,) or
+                scalar.
+            center_B: (k, 3) or (3,) m, the point about which moments count.
+            available: 1 for a sound rotor, 0 for one that is not to be used.
+            priority: (k, 6) or (6,).
+
+        Raises:
+            ValueError: for shapes that do not fit, or a fastest speed that is infinite or not above the slowest.
+        """
+        position_B = jnp.asarray(position_B, dtype=jnp.result_type(float))
+        position_B = position_B[None] if position_B.ndim == 2 else position_B
+        if position_B.ndim != 3 or position_B.shape[-1] != 3:
+            raise ValueError(f"rotor positions have shape {position_B.shape}, expected (k, n, 3) or (n, 3)")
+        shape, dtype = position_B.shape[:2], position_B.dtype
+
+        def full(value: ArrayLike) -> Array:
+            return jnp.broadcast_to(jnp.asarray(value, dtype), shape)
+
+        _check_speeds(speed_min, speed_max)
+        axis_B = jnp.broadcast_to(jnp.asarray(axis_B, dtype), position_B.shape)
+        k_F, lever = full(thrust_coefficient), position_B - jnp.asarray(center_B, dtype).reshape(-1, 1, 3)
+        reaction = full(spin) * full(torque_coefficient) / k_F
+        moment = jnp.cross(lever, axis_B) - reaction[..., None] * axis_B
+        effectiveness = jnp.swapaxes(jnp.concatenate([axis_B, moment], -1), -1, -2)
+        thrust_max = full(available) * k_F * full(speed_max) ** 2
+        thrust_min = full(available) * k_F * full(speed_min) ** 2
+        priority = jnp.broadcast_to(jnp.asarray(priority, dtype), (shape[0], 6))
+        kept = _independent(effectiveness * thrust_max[:, None], lever, priority, independence)
+        return cls(effectiveness, thrust_min, thrust_max, k_F, jnp.where(kept, priority, 0.0))
+
+    @classmethod
+    def of_rotors(cls, rotors: Rotors, center_B: ArrayLike = (0.0, 0.0, 0.0), **options) -> Allocation:
+        """For a :class:`Rotors` element, about the point ``center_B`` (3,) or (k, 3); options as in :meth:`create`."""
+        return cls.create(
+            rotors.position_B, rotors.axis_B, rotors.spin, rotors.thrust_coefficient, rotors.torque_coefficient,
+            speed_min=rotors.speed_min, speed_max=rotors.speed_max, center_B=center_B, **options,
+        )  # fmt: skip
+
+    @property
+    def count(self) -> int:
+        """Rotors on each vehicle."""
+        return self.effectiveness.shape[-1]
+
+    def wrench(self, thrust: Array) -> tuple[Vec3, Vec3]:
+        """Force and moment (components of shape (k,)) of thrusts (k, n)."""
+        rows = [(self.effectiveness[:, j] * thrust).sum(-1) for j in range(6)]
+        return Vec3(*rows[:3]), Vec3(*rows[3:])
+
+    def __call__(self, force_B: Vec3, moment_B: Vec3) -> Allocated:
+        """Thrusts and speeds for a wanted force [N] and moment about the chosen point [N m], body axes, components of shape
+        (k,)."""
+        problem = self.problem(force_B, moment_B)
+        u = problem.minimizer()
+        thrust = problem.scale * u
+        have_force, have_moment = self.wrench(thrust)
+        speed = safe_sqrt(thrust / self.thrust_coefficient)
+        return Allocated(thrust, speed, force_B - have_force, moment_B - have_moment)
+
+    def problem(self, force_B: Vec3, moment_B: Vec3) -> Problem:
+        """Problem (1) for a demand, in scaled numbers."""
+        demand = (*force_B.components(), *moment_B.components())
+        usable = self.thrust_max > 0
+        scale = jnp.where(usable, self.thrust_max, 1.0)
+        hi = jnp.where(usable, 1.0, 0.0)
+        lo = jnp.minimum(self.thrust_min / scale, hi)
+        rows, goals, weights = [], [], []
+        for j in range(6):
+            row = jnp.where(usable, self.effectiveness[:, j] * self.thrust_max, 0.0)
+            square = (row * row).sum(-1)
+            controlled = (self.weight[:, j] > 0) & (square > 0)
+            inverse = jnp.where(controlled, 1.0 / jnp.sqrt(jnp.where(controlled, square, 1.0)), 0.0)
+            row = row * inverse[:, None]
+            most = MAX_DEMAND * jnp.abs(row).sum(-1)
+            rows.append(row)
+            goals.append(jnp.clip(demand[j] * inverse, -most, most))
+            weights.append(self.weight[:, j])
+        return Problem(tuple(rows), tuple(goals), tuple(weights), lo, hi, scale)
+
+
+class Problem(NamedTuple):
+    """Problem (1) of the module: unit rows, goals and priorities, limits of u (k, n), and ``scale`` (k, n) N = thrust / u."""
+
+    rows: Six
+    goals: Six
+    weights: Six
+    lo: Array
+    hi: Array
+    scale: Array
+
+    @property
+    def weighted(self) -> tuple[Six, Six]:
+        """A and b of problem (1)."""
+        A = tuple(w[:, None] * row for w, row in zip(self.weights, self.rows, strict=True))
+        return A, tuple(w * goal for w, goal in zip(self.weights, self.goals, strict=True))
+
+    def unlimited(self) -> Array:
+        """The exact solution (k, n) of smallest norm, limits aside."""
+        dtype = self.lo.dtype
+        trace = 8.0 * float(jnp.finfo(dtype).eps)
+        gram = _gram(self.rows, None)
+        for j in range(6):  # an axis that is not controlled has a row of zeros; a one on the diagonal leaves its multiplier at 0
+            gram[j][j] = jnp.where(self.weights[j] > 0, gram[j][j] + trace, 1.0)
+        multipliers = solve_spd(gram, self.goals)
+        return -_pull(self.rows, multipliers)
+
+    def minimizer(self) -> Array:
+        """The solution u (k, n)."""
+        A, b = self.weighted
+        unlimited = self.unlimited()
+        y = _dual(A, b, unlimited, self.lo, self.hi)
+        return _clip(_clip(unlimited, self.lo, self.hi) + _pull(A, y), self.lo, self.hi)
+
+
+def regularisation(dtype) -> float:
+    """eps of problem (1): as small as the precision lets the dual be solved well."""
+    return 1e-8 if jnp.finfo(dtype).bits > 32 else 3e-5
+
+
+def _clip(z: Array, lo: Array, hi: Array) -> Array:
+    # By hand: the derivative of jnp.clip at a tie is 1/2, here a rotor at its limit does not move.
+    return jnp.where(z >= hi, hi, jnp.where(z <= lo, lo, z))
+
+
+def _pull(A, y) -> Array:
+    """-A^T y, (k, n)."""
+    total = -A[0] * y[0][:, None]
+    for row, multiplier in zip(A[1:], y[1:], strict=True):
+        total = total - row * multiplier[:, None]
+    return total
+
+
+def _gram(A, free: Array | None) -> list[list[Array]]:
+    """Lower triangle of A_F A_F^T."""
+    masked = A if free is None else [jnp.where(free, row, 0.0) for row in A]
+    return [[(masked[i] * A[j]).sum(-1) for j in range(i + 1)] for i in range(6)]
+
+
+def _jacobian(A, free: Array, eps: float) -> list[list[Array]]:
+    matrix = _gram(A, free)
+    for j in range(6):
+        matrix[j][j] = matrix[j][j] + eps
+    return matrix
+
+
+def _gradient(A, b, u: Array, y, eps: float) -> list[Array]:
+    return [eps * y[j] - ((A[j] * u).sum(-1) - b[j]) for j in range(6)]
+
+
+@jax.custom_jvp
+def _dual(A, b, unlimited: Array, lo: Array, hi: Array) -> Six:
+    """The root y of (2), six components (k,); zero at once where ``unlimited`` is within the limits."""
+    u_0 = _clip(unlimited, lo, hi)
+    eps = regularisation(u_0.dtype)
+    close = 1e3 * float(jnp.finfo(u_0.dtype).eps)
+
+    def newton(carry):
+        y, z, iteration, _ = carry
+        u = _clip(z, lo, hi)
+        free = (z > lo) & (z < hi)
+        g = _gradient(A, b, u, y, eps)
+        d = [-x for x in solve_spd(_jacobian(A, free, eps), g)]
+        q = _pull(A, d)
+        t = _line_search(eps, y, d, b, z, q, lo, hi)
+        new_y = tuple(v + t * dv for v, dv in zip(y, d, strict=True))
+        new_z = u_0 + _pull(A, new_y)
+        same = ((new_z >= hi) == (z >= hi)) & ((new_z <= lo) == (z <= lo))
+        small = jnp.abs(_clip(new_z, lo, hi) - u) <= close
+        done = jnp.all((same | small) & (jnp.abs(t - 1.0) < 0.5)[:, None])
+        return new_y, new_z, iteration + 1, done
+
+    zero = tuple(jnp.zeros_like(goal) for goal in b)
+    done = jnp.all((unlimited >= lo) & (unlimited <= hi))
+    start = (zero, u_0, jnp.zeros((), jnp.int32), done)
+    return lax.while_loop(lambda c: ~c[3] & (c[2] < MAX_ITERATIONS), newton, start)[0]
+
+
+@_dual.defjvp
+def _dual_jvp(primals, tangents):
+    A, _, unlimited, lo, hi = primals
+    y = _dual(*primals)
+    eps = regularisation(lo.dtype)
+
+    def gradient(A, b, unlimited, lo, hi):
+        return _gradient(A, b, _clip(_clip(unlimited, lo, hi) + _pull(A, y), lo, hi), y, eps)
+
+    _, rate = jax.jvp(gradient, primals, tangents)
+    z = _clip(unlimited, lo, hi) + _pull(A, y)
+    step = solve_spd(_jacobian(A, (z > lo) & (z < hi), eps), rate)
+    return y, tuple(-x for x in step)
+
+
+def _line_search(eps: float, y, d, b, z: Array, q: Array, lo: Array, hi: Array) -> Array:
+    """Step t (k,) along d to the minimum of the dual, exactly.
+
+    Its slope ``m(t) = d . g(y + t d)`` is increasing and linear between the breakpoints at which a rotor meets one of its
+    limits: evaluate it at all of them and interpolate where it changes sign.
+    """
+    constant = sum((eps * v + goal) * dv for v, goal, dv in zip(y, b, d, strict=True))
+    linear = eps * sum(dv * dv for dv in d)
+    moving = q != 0
+    rate = jnp.where(moving, q, 1.0)
+    ahead = [jnp.where(moving, (limit - z) / rate, 0.0) for limit in (lo, hi)]
+    t = jnp.maximum(jnp.concatenate([jnp.zeros_like(z[:, :1]), *ahead], -1), 0.0)  # (k, 1 + 2 n)
+    at = z[:, None] + t[:, :, None] * q[:, None]
+    m = constant[:, None] + linear[:, None] * t + (q[:, None] * _clip(at, lo[:, None], hi[:, None])).sum(-1)
+    before, infinite = m < 0, jnp.inf
+    t_0, t_1 = jnp.where(before, t, 0.0).max(-1), jnp.where(before, infinite, t).min(-1)
+    m_0, m_1 = jnp.where(before, m, -infinite).max(-1), jnp.where(before, infinite, m).min(-1)
+    inside = (t_1 > t_0) & (t_1 < infinite)
+    between = t_0 - m_0 * jnp.where(inside, t_1 - t_0, 0.0) / jnp.where(inside, m_1 - m_0, 1.0)
+    beyond = t_0 - m_0 / jnp.where(linear > 0, linear, 1.0)
+    # A slope that is not negative at the start is rounding at the solution: the whole step changes nothing.
+    return jnp.where(before[:, 0], jnp.where(t_1 < infinite, between, beyond), 1.0)
+
+
+def _check_speeds(speed_min: ArrayLike, speed_max: ArrayLike) -> None:
+    if isinstance(speed_min, jax.core.Tracer) or isinstance(speed_max, jax.core.Tracer):
+        return
+    low, high = np.broadcast_arrays(np.asarray(speed_min), np.asarray(speed_max))
+    if not np.all(np.isfinite(high)):
+        raise ValueError("allocation needs a finite speed_max of every rotor: that is what a demand is measured against")
+    if np.any(low < 0) or np.any(high <= low):
+        raise ValueError(f"rotor speeds from {low.min()} to {high.max()} rad/s: expected 0 <= speed_min < speed_max")
+
+
+def _independent(rows: Array, lever: Array, priority: Array, independence: float) -> Array:
+    """Which of the axes (k, 6) can be controlled: Gram-Schmidt on unit rows (k, 6, n) in the order of priority."""
+    total = jnp.linalg.norm(rows[:, :3], axis=(-2, -1))
+    arm = jnp.maximum(jnp.linalg.norm(lever, axis=-1).max(-1), 1e-9)
+    size = jnp.linalg.norm(rows, axis=-1)
+    reference = jnp.stack([total] * 3 + [total * arm] * 3, -1)
+    strong = size > AUTHORITY * reference
+    unit = jnp.where(strong[..., None], rows / jnp.where(strong, size, 1.0)[..., None], 0.0)
+    # The priority decides the order only; it is compared as numbers, so that it may be traced.
+    order = jnp.argsort(-priority, axis=-1, stable=True)
+    kept = jnp.zeros(order.shape, bool)
+    basis: list[Array] = []
+    vehicles = jnp.arange(len(order))
+    for rank in range(6):
+        axis = order[:, rank]
+        rest = unit[vehicles, axis]
+        for _ in range(2):  # twice is enough (Kahan): the second pass removes what rounding left
+            for b in basis:
+                rest = rest - (rest * b).sum(-1, keepdims=True) * b
+        length = jnp.linalg.norm(rest, axis=-1)
+        good = (length > independence) & (priority[vehicles, axis] > 0)
+        kept = kept.at[vehicles, axis].set(good)
+        basis.append(jnp.where(good[:, None], rest / jnp.where(good, length, 1.0)[:, None], 0.0))
+    return lax.stop_gradient(kept)
