@@ -6,6 +6,7 @@ none of them imports JAX.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -37,6 +38,10 @@ def execute(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         errors().print("interrupted")
         return 130
+    except BrokenPipeError:
+        # The reader of a pipe has gone (`| head`); nothing more can be said, not even by Python's own flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return code if isinstance(code, int) else 0
 
 

@@ -39,91 +39,98 @@ def describe(
     if as_json:
         print(json.dumps(facts, indent=2))
     else:
-        _show(console(), facts)
+        for name, vehicle in facts["vehicles"].items():
+            _show_vehicle(console(), name, vehicle)
+        _show_run(console(), facts["run"])
 
 
 def vehicle_facts(built: Built, name: str) -> dict[str, Any]:
-    """Mass properties, rotors, effectiveness and hover of one vehicle."""
+    """Mass properties, rotors, what they reach, and hover of one vehicle."""
     import numpy as np
 
+    from skycrane.control.allocation import Allocation
+    from skycrane.control.reach import analyse
     from skycrane.scenario.airframe import AXES
+    from skycrane.scenario.build import rotors_of
 
     frame = built.airframes[name]
-    gravity = built.scenario.environment.gravity
+    weight = frame.mass * built.scenario.environment.gravity
     matrix = frame.effectiveness
-    hover = frame.hover_speeds(gravity)
-    carried = (matrix @ hover**2)[:3]
-    weight = frame.mass * gravity
-    lifted = matrix[2] @ frame.speed_max**2
-    # Each direction in its own unit, at full speed of all rotors: what is below a millionth of that is rounding.
-    full = np.abs(matrix * frame.speed_max**2).sum(axis=1)
-    left, sizes, _ = np.linalg.svd(matrix / np.where(full > 0, full, 1.0)[:, None], full_matrices=False)
-    rank = int((sizes > 1e-9 * sizes[0]).sum())
-    reached = np.linalg.norm(left[:, :rank], axis=1)
+    hover = frame.hover_speeds(built.scenario.environment.gravity)
+    rotors = built.system.elements[rotors_of(built.scenario, name)]
+    reach = analyse(Allocation.of_rotors(rotors, center_B=frame.com_B), vertical_force=weight)
     return {
         "mass_kg": frame.mass,
         "com_m": frame.com_B.tolist(),
         "inertia_kg_m2": frame.inertia_B.tolist(),
         "principal_inertia_kg_m2": np.linalg.eigvalsh(frame.inertia_B).tolist(),
         "rotors": frame.count,
-        "effectiveness": dict(zip(AXES, matrix.tolist(), strict=True)),
-        "rank": rank,
-        "reachable": [axis for axis, r in zip(AXES, reached, strict=True) if r > 1 - 1e-6],
-        "unreachable": [axis for axis, r in zip(AXES, reached, strict=True) if r < 1e-6],
-        "coupled": [axis for axis, r in zip(AXES, reached, strict=True) if 1e-6 <= r <= 1 - 1e-6],
+        "effectiveness_n_per_rad2_s2": dict(zip(AXES, matrix.tolist(), strict=True)),
+        "controlled": list(reach.kept),
+        "not_controlled": dict(reach.dropped),
+        "omnidirectional": bool(reach.omnidirectional),
+        "lateral_force_at_hover_n": float(reach.lateral_force),
+        "speed_max_rad_s": frame.speed_max.tolist(),
         "hover_speed_rad_s": hover.tolist(),
-        "hover_force_error_N": float(np.linalg.norm(carried - [0.0, 0.0, weight])),
-        "thrust_to_weight": float(lifted / weight) if weight > 0 else None,
-        "hover_power_W": float(frame.torque_coefficient @ hover**3),
+        "hover_wrench_error": (matrix @ hover**2 - [0.0, 0.0, weight, 0.0, 0.0, 0.0]).tolist(),
+        "thrust_to_weight": float(matrix[2] @ frame.speed_max**2 / weight) if weight > 0 else None,
+        "hover_shaft_power_w": float(frame.torque_coefficient @ hover**3),
     }
 
 
 def run_facts(built: Built) -> dict[str, Any]:
     """The step against the fastest thing in the system."""
     rate = built.system.rate_bound(built.system.prepare())
-    step = built.scenario.run.step
     radius = float(built.integrator.stability_radius)
     return {
-        "step_s": step,
+        "step_s": built.scenario.run.step,
         "control_period_s": built.scenario.run.tick,
         "fastest_rate_1_s": rate,
         "largest_stable_step_s": radius / rate if rate > 0 and radius != float("inf") else None,
     }
 
 
-def _show(out: Console, facts: dict[str, Any]) -> None:
+def _show_vehicle(out: Console, name: str, facts: dict[str, Any]) -> None:
     from rich.table import Table
 
-    for name, v in facts["vehicles"].items():
-        out.print(f"[bold]{name}[/bold]: {v['mass_kg']:.6g} kg, {v['rotors']} rotors")
-        principal = ", ".join(f"{value:.5g}" for value in v["principal_inertia_kg_m2"])
-        out.print(f"  principal inertia   {principal} kg m^2")
-        out.print(f"  centre of mass      {', '.join(f'{value:.4g}' for value in v['com_m'])} m")
-        out.print(f"  hover speed         {_span(v['hover_speed_rad_s'])} rad/s")
-        if v["hover_force_error_N"] > 1e-6 * v["mass_kg"]:
-            out.print(f"  [yellow]cannot hover level: {v['hover_force_error_N']:.4g} N are missing[/yellow]")
-        if v["thrust_to_weight"] is not None:
-            out.print(f"  thrust to weight    {v['thrust_to_weight']:.3g}")
-        out.print(f"  hover shaft power   {v['hover_power_W']:.4g} W")
-        out.print(f"  controls alone      {', '.join(v['reachable']) or 'nothing'} (rank {v['rank']} of 6)")
-        if v["coupled"]:
-            out.print(f"  only together       {', '.join(v['coupled'])}")
-        if v["unreachable"]:
-            out.print(f"  cannot produce      {', '.join(v['unreachable'])}")
-        table = Table(
-            title="effectiveness: force [N] and moment [N m] for each (rad/s)^2, body axes", title_justify="left"
-        )
-        table.add_column("")
-        for i in range(v["rotors"]):
-            table.add_column(f"{name}/{i + 1}", justify="right")
-        for axis, row in v["effectiveness"].items():
-            table.add_row(axis, *(f"{value:.3g}" for value in row))
-        out.print(table)
-    run = facts["run"]
-    out.print(f"step {run['step_s']:g} s, control period {run['control_period_s']:g} s, ", end="")
-    stable = run["largest_stable_step_s"]
-    out.print(f"largest stable step about {stable:.3g} s" if stable else "no stability limit of the step")
-    if stable is not None and run["step_s"] > stable:
+    def line(label: str, text: str, style: str = "") -> None:
+        out.print(f"  {label:<20}{text}", style=style, soft_wrap=True, markup=False)
+
+    out.print(f"[bold]{name}[/bold]: {facts['mass_kg']:.6g} kg, {facts['rotors']} rotors")
+    line("principal inertia", ", ".join(f"{value:.5g}" for value in facts["principal_inertia_kg_m2"]) + " kg m^2")
+    line("centre of mass", ", ".join(f"{value:.4g}" for value in facts["com_m"]) + " m")
+    line("hover speed", f"{_span(facts['hover_speed_rad_s'])} rad/s of {_span(facts['speed_max_rad_s'])}")
+    if max(map(abs, facts["hover_wrench_error"])) > 1e-6 * facts["mass_kg"]:
+        missing = ", ".join(f"{value:.3g}" for value in facts["hover_wrench_error"])
+        line("", f"cannot hover level: force and moment are off by {missing} N, N m", "yellow")
+    if facts["thrust_to_weight"] is not None:
+        line("thrust to weight", f"{facts['thrust_to_weight']:.3g}")
+    line("hover shaft power", f"{facts['hover_shaft_power_w']:.4g} W")
+    line("controls", ", ".join(facts["controlled"]) or "nothing")
+    for axis, reason in facts["not_controlled"].items():
+        line("", f"not {axis}: {reason}")
+    if facts["omnidirectional"]:
+        line("", "every direction of force and moment, in any attitude")
+    sideways = facts["lateral_force_at_hover_n"]
+    worst = f"{sideways:.4g} N in the worst direction, held level" if sideways > 0 else "nothing: it must tilt to move"
+    line("sideways at hover", worst)
+    title = "at full speed: force [N] and moment [N m] about the centre of mass, body axes"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2))
+    table.add_column("rotor", justify="right")
+    for short in ("Fx", "Fy", "Fz", "Mx", "My", "Mz"):
+        table.add_column(short, justify="right")
+    for i, speed in enumerate(facts["speed_max_rad_s"]):
+        row = (values[i] * speed**2 for values in facts["effectiveness_n_per_rad2_s2"].values())
+        table.add_row(f"{name}/{i + 1}", *(f"{0.0 if abs(value) < 1e-9 else value:.4g}" for value in row))
+    out.print(table)
+
+
+def _show_run(out: Console, facts: dict[str, Any]) -> None:
+    stable = facts["largest_stable_step_s"]
+    limit = f"largest stable step about {stable:.3g} s" if stable else "no limit of the step by stability"
+    steps = f"step {facts['step_s']:g} s, control period {facts['control_period_s']:g} s"
+    out.print(f"{steps}; {limit} (without the controller)", soft_wrap=True)
+    if stable is not None and facts["step_s"] > stable:
         out.print("[yellow]the step is longer than that: the run will probably diverge[/yellow]")
 
 
