@@ -2,13 +2,12 @@
 
 import json
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from skycrane.scenario import catalogue, load, loads
-from skycrane.scenario.airframe import airframe
-from skycrane.scenario.build import build, feet_of
+from skycrane.scenario.build import build
+from skycrane.scenario.craft import feet_of, layout_of, multirotor, start_speeds
 from skycrane.scenario.fly import _piece, fly
 from skycrane.scenario.record import record
 
@@ -31,45 +30,32 @@ def flown(text, *overrides):
     return record(loaded, built, fly(built), import_s=0.0)
 
 
-@pytest.mark.parametrize("name", list(catalogue("vehicle")))
-def test_effectiveness_is_what_the_rotors_do(name):
-    scenario = load(name, ["control={kind='rotor_speeds', speeds=0}"]).scenario
-    built = build(scenario)
-    frame = built.airframes["uav"]
-    speeds = np.linspace(0.3, 0.9, frame.count) * frame.speed_max
-    state = built.system.initial_state(memory={"rotors": speeds[None]})
-    prepared = built.system.prepare()
-    (push,) = built.system.wrenches(jnp.zeros(()), state, {"rotors": jnp.asarray(speeds[None])}, prepared)["rotors"]
-    force, moment = push.force_W.array()[0], push.moment_B.array()[0]
-    about_com = moment - np.cross(frame.com_B, force)
-    if frame.rotor_inertia is None:
-        np.testing.assert_allclose(frame.effectiveness @ speeds**2, np.concatenate([force, about_com]), rtol=1e-12)
-    else:
-        np.testing.assert_allclose((frame.effectiveness @ speeds**2)[:3], force, rtol=1e-12)
+def hover(name, *overrides):
+    spec = load(name, overrides).scenario.vehicle
+    craft = multirotor(spec)
+    return craft, start_speeds(spec, craft, 9.81)
 
 
 def test_the_tutorial_quad_hovers_at_its_printed_speed():
-    hover = airframe(load("tutorial-quad").scenario.vehicle).hover_speeds(9.81)
-    np.testing.assert_allclose(hover, 700.357052, rtol=1e-9)
+    np.testing.assert_allclose(hover("tutorial-quad")[1], 700.357052, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", list(catalogue("vehicle")))
 def test_every_vehicle_of_the_catalogue_hovers_within_its_limits(name):
-    frame = airframe(load(name).scenario.vehicle)
-    hover = frame.hover_speeds(9.81)
-    assert np.all(hover < 0.9 * frame.speed_max)
-    wanted = np.array([0, 0, 9.81 * frame.mass, 0, 0, 0])
-    np.testing.assert_allclose(frame.effectiveness @ hover**2, wanted, atol=1e-9 * wanted[2])
+    craft, speeds = hover(name)
+    assert np.all(speeds < 0.9 * craft.speed_max)
+    wanted = np.array([0, 0, 9.81 * craft.mass, 0, 0, 0])
+    thrust = craft.thrust_coefficient * speeds**2
+    np.testing.assert_allclose(craft.effectiveness() @ thrust, wanted, atol=1e-8 * wanted[2])
 
 
-def test_hover_beyond_the_limits_is_as_near_as_it_can_be():
-    scenario = load("tutorial-quad", ["vehicle.mass=10"]).scenario
-    frame = airframe(scenario.vehicle)
-    np.testing.assert_allclose(frame.hover_speeds(9.81), frame.speed_max, rtol=1e-6)
+def test_hover_beyond_the_limits_is_at_the_limit():
+    craft, speeds = hover("tutorial-quad", "vehicle.mass=10")
+    np.testing.assert_allclose(speeds, craft.speed_max)
 
 
 def test_px4_order_of_rotors():
-    layout = airframe(load("px4-x500").scenario.vehicle).layout
+    layout = layout_of(load("px4-x500").scenario.vehicle)
     # Front right, back left, front left, back right, with forward x and left y.
     np.testing.assert_array_equal(np.sign(layout.position_B[:, :2]), [[1, -1], [-1, 1], [1, 1], [-1, -1]])
     np.testing.assert_array_equal(layout.spin, [1, 1, -1, -1])
@@ -185,11 +171,10 @@ def test_the_run_in_pieces_is_the_run_in_one(monkeypatch):
 
 
 def test_default_feet_are_below_everything():
-    scenario = load("crazyflie").scenario
-    frame = airframe(scenario.vehicle)
-    feet = feet_of(scenario.fleet["uav"], frame)
+    spec = load("crazyflie").scenario.vehicle
+    feet = feet_of(spec)
     assert feet.shape == (4, 3)
-    assert feet[:, 2].max() < frame.layout.position_B[:, 2].min()
+    assert feet[:, 2].max() < layout_of(spec).position_B[:, 2].min()
 
 
 def test_a_run_that_meets_a_limit_keeps_what_it_had():

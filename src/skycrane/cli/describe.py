@@ -33,7 +33,7 @@ def describe(
     built = build(loaded.scenario)
     facts: dict[str, Any] = {
         "scenario": loaded.scenario.name,
-        "vehicles": {name: vehicle_facts(built, name) for name in built.airframes},
+        "vehicles": {name: vehicle_facts(built, name) for name in built.crafts},
         "run": run_facts(built),
     }
     if as_json:
@@ -48,33 +48,35 @@ def vehicle_facts(built: Built, name: str) -> dict[str, Any]:
     """Mass properties, rotors, what they reach, and hover of one vehicle."""
     import numpy as np
 
-    from skycrane.control.allocation import Allocation
+    from skycrane.control.allocation import AXES, Allocation
     from skycrane.control.reach import analyse
-    from skycrane.scenario.airframe import AXES
-    from skycrane.scenario.build import rotors_of
 
-    frame = built.airframes[name]
-    weight = frame.mass * built.scenario.environment.gravity
-    matrix = frame.effectiveness
-    hover = frame.hover_speeds(built.scenario.environment.gravity)
-    rotors = built.system.elements[rotors_of(built.scenario, name)]
-    reach = analyse(Allocation.of_rotors(rotors, center_B=frame.com_B), vertical_force=weight)
+    craft = built.crafts[name]
+    gravity = built.scenario.environment.gravity
+    mass, com_B, inertia_B, speed_max = map(np.asarray, (craft.mass, craft.com_B, craft.inertia_B, craft.speed_max))
+    weight = float(mass) * gravity
+    hover = np.asarray(craft.hover_speeds(gravity))
+    # Each newton of thrust, and each (rad/s)^2 of speed.
+    matrix = np.asarray(craft.effectiveness()) * np.asarray(craft.thrust_coefficient)
+    layout = (craft.position_B, craft.axis_B, craft.spin, craft.thrust_coefficient, craft.torque_coefficient)
+    allocation = Allocation.create(*layout, speed_min=craft.speed_min, speed_max=craft.speed_max, center_B=com_B)
+    reach = analyse(allocation, vertical_force=weight)
     return {
-        "mass_kg": frame.mass,
-        "com_m": frame.com_B.tolist(),
-        "inertia_kg_m2": frame.inertia_B.tolist(),
-        "principal_inertia_kg_m2": np.linalg.eigvalsh(frame.inertia_B).tolist(),
-        "rotors": frame.count,
+        "mass_kg": float(mass),
+        "com_m": com_B.tolist(),
+        "inertia_kg_m2": inertia_B.tolist(),
+        "principal_inertia_kg_m2": np.linalg.eigvalsh(inertia_B).tolist(),
+        "rotors": craft.count,
         "effectiveness_n_per_rad2_s2": dict(zip(AXES, matrix.tolist(), strict=True)),
         "controlled": list(reach.kept),
         "not_controlled": dict(reach.dropped),
         "omnidirectional": bool(reach.omnidirectional),
         "lateral_force_at_hover_n": float(reach.lateral_force),
-        "speed_max_rad_s": frame.speed_max.tolist(),
+        "speed_max_rad_s": speed_max.tolist(),
         "hover_speed_rad_s": hover.tolist(),
         "hover_wrench_error": (matrix @ hover**2 - [0.0, 0.0, weight, 0.0, 0.0, 0.0]).tolist(),
-        "thrust_to_weight": float(matrix[2] @ frame.speed_max**2 / weight) if weight > 0 else None,
-        "hover_shaft_power_w": float(frame.torque_coefficient @ hover**3),
+        "thrust_to_weight": float(matrix[2] @ speed_max**2 / weight) if weight > 0 else None,
+        "hover_shaft_power_w": float(np.asarray(craft.torque_coefficient) @ hover**3),
     }
 
 
@@ -114,7 +116,7 @@ def _show_vehicle(out: Console, name: str, facts: dict[str, Any]) -> None:
     sideways = facts["lateral_force_at_hover_n"]
     worst = f"{sideways:.4g} N in the worst direction, held level" if sideways > 0 else "nothing: it must tilt to move"
     line("sideways at hover", worst)
-    title = "at full speed: force [N] and moment [N m] about the centre of mass, body axes"
+    title = "at full speed, body axes, moments about the centre of mass [N, N m]"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2))
     table.add_column("rotor", justify="right")
     for short in ("Fx", "Fy", "Fz", "Mx", "My", "Mz"):

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from skycrane.core.bodies import Bodies, State
+from skycrane.core.bodies import State
 from skycrane.core.controller import AbstractController, Constant, Team
 from skycrane.core.element import AbstractElement
 from skycrane.core.events import Event, Impulse, Timeline
@@ -17,15 +17,15 @@ from skycrane.elements.contact import GroundContact
 from skycrane.elements.drag import Drag
 from skycrane.elements.gravity import Gravity
 from skycrane.elements.push import Push
-from skycrane.elements.rotors import Rotors
 from skycrane.environment.air import AbstractWind, Air, NoWind, SteadyWind
 from skycrane.environment.environment import Environment
 from skycrane.environment.ground import Ground
 from skycrane.simulation.integrators import RK4, AbstractIntegrator, Adaptive, SemiImplicitEuler
 from skycrane.simulation.rollout import Limits
+from skycrane.vehicles.multirotor import Multirotor, bodies_for, rotors_for
 
-from .airframe import Airframe, airframe
 from .control import RotorSpeedsControl
+from .craft import feet_of, multirotor, start_speeds
 from .environment import EnvironmentSpec
 from .environment import SteadyWind as SteadyWindSpec
 from .events import ImpulseEvent, PushEvent, RotorFailureEvent, WindEvent
@@ -37,7 +37,7 @@ class Built:
     """A scenario ready to fly. Bodies have the names of the vehicles; rotors are the element `rotors`, or `rotors_NAME`."""
 
     scenario: Scenario
-    airframes: dict[str, Airframe]
+    crafts: dict[str, Multirotor]
     system: System
     controller: AbstractController
     reference: Any
@@ -57,10 +57,10 @@ class Built:
 def build(scenario: Scenario) -> Built:
     """Everything that `simulate` needs, in the precision that JAX is set to."""
     fleet = scenario.fleet
-    frames = {name: airframe(vehicle.spec) for name, vehicle in fleet.items()}
+    crafts = {name: multirotor(vehicle.spec) for name, vehicle in fleet.items()}
     system = System(
-        _bodies(frames),
-        _elements(scenario, frames),
+        bodies_for(tuple(crafts), list(crafts.values())),
+        _elements(scenario, crafts),
         environment=_environment(scenario.environment),
         keep_ledger=True,
     )
@@ -70,12 +70,12 @@ def build(scenario: Scenario) -> Built:
         velocity=[v.spec.initial.velocity for v in fleet.values()],
         angular_velocity=[v.spec.initial.angular_velocity for v in fleet.values()],
     )
-    controllers = {name: _controller(name, v, frames[name], scenario) for name, v in fleet.items()}
+    controllers = {name: _controller(name, v, crafts[name], scenario) for name, v in fleet.items()}
     references = {name: _reference(v) for name, v in fleet.items()}
     alone = scenario.vehicle is not None
     return Built(
         scenario,
-        frames,
+        crafts,
         system,
         controllers[SINGLE] if alone else Team(controllers),
         references[SINGLE] if alone else references,
@@ -105,45 +105,24 @@ def attitude(vehicle: Vehicle) -> np.ndarray:
     )
 
 
-def _bodies(frames: dict[str, Airframe]) -> Bodies:
-    return Bodies.create(
-        tuple(frames),
-        [frame.mass for frame in frames.values()],
-        [frame.inertia_B for frame in frames.values()],
-        com_B=[frame.com_B for frame in frames.values()],
-    )
-
-
-def _elements(scenario: Scenario, frames: dict[str, Airframe]) -> dict[str, AbstractElement]:
+def _elements(scenario: Scenario, crafts: dict[str, Multirotor]) -> dict[str, AbstractElement]:
     elements: dict[str, AbstractElement] = {"gravity": Gravity()}
     fleet, index = scenario.fleet, {name: i for i, name in enumerate(scenario.bodies)}
-    for name, frame in frames.items():
-        speeds = initial_speeds(fleet[name], frame, scenario.environment.gravity)
-        elements[rotors_of(scenario, name)] = Rotors.create(
-            (index[name],),
-            frame.layout.position_B,
-            frame.layout.axis_B,
-            frame.layout.spin,
-            frame.thrust_coefficient,
-            frame.torque_coefficient,
-            speed_min=frame.speed_min,
-            speed_max=frame.speed_max,
-            time_up=frame.time_up,
-            time_down=frame.time_down,
-            inertia=frame.rotor_inertia,
-            speed_initial=speeds,
-        )
+    for name, craft in crafts.items():
+        speeds = start_speeds(fleet[name].spec, craft, scenario.environment.gravity)
+        # An element for each vehicle, so that each has a command of its own.
+        elements[rotors_of(scenario, name)] = rotors_for([craft], (index[name],), speeds[None])
     drags = {name: v.spec.drag for name, v in fleet.items() if v.spec.drag is not None}
     if drags:
-        centers = np.array([d.center if d.center is not None else frames[name].com_B for name, d in drags.items()])
+        centers = np.array([drag.center or fleet[name].spec.com for name, drag in drags.items()], dtype=float)
         elements["drag"] = Drag(
             tuple(index[name] for name in drags),
-            jnp.array([d.cd_area for d in drags.values()], dtype=float),
+            jnp.array([drag.cd_area for drag in drags.values()], dtype=float),
             jnp.asarray(centers) if centers.any() else None,
         )
     ground = scenario.environment.ground
     if ground is not None:
-        feet = {name: feet_of(v, frames[name]) for name, v in fleet.items()}
+        feet = {name: feet_of(v.spec) for name, v in fleet.items()}
         elements["contact"] = GroundContact(
             tuple(index[name] for name, points in feet.items() for _ in points),
             jnp.asarray(np.concatenate(list(feet.values()))),
@@ -156,25 +135,6 @@ def _elements(scenario: Scenario, frames: dict[str, Airframe]) -> dict[str, Abst
         still = jnp.zeros((len(pushes), 3))
         elements["push"] = Push(tuple(index[event.body or SINGLE] for event in pushes), still, still, still)
     return elements
-
-
-def initial_speeds(vehicle: Vehicle, frame: Airframe, gravity: float) -> np.ndarray:
-    """Rotor speeds (n,) at the start, rad/s."""
-    speeds = vehicle.spec.initial.rotors
-    if speeds == "hover":
-        return frame.hover_speeds(gravity)
-    return np.zeros(frame.count) if speeds == "stopped" else np.array(speeds, dtype=float)
-
-
-def feet_of(vehicle: Vehicle, frame: Airframe) -> np.ndarray:
-    """Points (m, 3) that touch the ground: the given ones, or four on a square below the lowest rotor and the body."""
-    if vehicle.spec.feet is not None:
-        return np.array(vehicle.spec.feet)
-    offset_B = frame.layout.position_B - frame.com_B
-    reach = float(np.linalg.norm(offset_B, axis=1).max())
-    height = min(0.0, float(offset_B[:, 2].min())) - 0.4 * reach
-    corners = 0.4 * reach * np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
-    return frame.com_B + np.concatenate([corners, np.full((4, 1), height)], axis=1)
 
 
 def _environment(spec: EnvironmentSpec) -> Environment:
@@ -220,10 +180,10 @@ def _limits(scenario: Scenario) -> Limits | None:
     return Limits(run.max_distance or jnp.inf, run.max_speed or jnp.inf)
 
 
-def _controller(name: str, vehicle: Vehicle, frame: Airframe, scenario: Scenario) -> AbstractController:
+def _controller(name: str, vehicle: Vehicle, craft: Multirotor, scenario: Scenario) -> AbstractController:
     control = vehicle.control
     assert isinstance(control, RotorSpeedsControl)
-    speeds = jnp.broadcast_to(jnp.array(control.speeds, dtype=float), (1, frame.count))
+    speeds = jnp.broadcast_to(jnp.array(control.speeds, dtype=float), (1, craft.count))
     return Constant({rotors_of(scenario, name): speeds})
 
 

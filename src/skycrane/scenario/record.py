@@ -70,7 +70,7 @@ def _attributes(loaded: LoadedScenario, built: Built) -> dict[str, Any]:
         "scenario_toml": loaded.toml(),
         "scenario_hash": loaded.digest,
         "seed": scenario.run.seed,
-        "scene": json.dumps(scene(scenario, built.airframes)),
+        "scene": json.dumps(scene(scenario)),
         "events": json.dumps(event_labels(scenario)),
     }
 
