@@ -62,8 +62,10 @@ def assert_same_bits(a, b):
         np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
 
 
-@pytest.mark.parametrize("integrator", [RK4(), RK4(unroll=False), SemiImplicitEuler(), Adaptive(1e-6, 1e-8)])
-@pytest.mark.parametrize("first", [0.01, 0.21, 0.33, 0.49])
+@pytest.mark.parametrize(
+    ("integrator", "first"),
+    [*((RK4(), t) for t in (0.01, 0.21, 0.33, 0.49)), (RK4(unroll=False), 0.33), (SemiImplicitEuler(), 0.21), (Adaptive(1e-6, 1e-8), 0.21)],
+)
 def test_a_split_run_equals_the_unsplit_run_bit_for_bit(first, integrator):
     whole = fly(STATE, 0.5, integrator=integrator)
     one = fly(STATE, first, integrator=integrator)
@@ -78,7 +80,7 @@ def test_the_same_run_twice_gives_the_same_bits():
     assert_same_bits(fly(STATE, 0.5), fly(STATE, 0.5))
 
 
-@pytest.mark.parametrize("save_every", [1, 3, 5, 7, 50, 80])
+@pytest.mark.parametrize("save_every", [3, 5, 50, 80])
 def test_saving_less_often_changes_nothing_else(save_every):
     every, some = fly(STATE, 0.5), fly(STATE, 0.5, save_every=save_every)
     index = sorted({*range(0, 50, save_every), 50})

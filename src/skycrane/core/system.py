@@ -110,9 +110,9 @@ class System(eqx.Module):
         if rows:
             a_W, alpha_B, tensions = constrained_acceleration(rows, kin, a_W, alpha_B)
         if self.keep_ledger:
-            powers = [
-                e.power(t, kin, state.memory[n], command.get(n), wrenches[n]) for n, e in sorted(self.elements.items())
-            ]
+            powers = [e.power(t, kin, state.memory[n], command.get(n), wrenches[n]) for n, e in sorted(self.elements.items())]
+            # An ideal constraint does no work; its stabilisation, and a jerk inside a step, do.
+            powers += [T * row.rate for T, row in zip(tensions, rows, strict=True)]
             dtype = state.bodies.p_WB.dtype
             memory_rate[LEDGER] = Ledger(
                 jnp.asarray(sum(powers), dtype), jnp.asarray(sum(abs(p) for p in powers), dtype)

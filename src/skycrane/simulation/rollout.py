@@ -185,13 +185,16 @@ def _rollout(loop: _Loop, system, controller, reference, sensors, events, limits
         limit_tick = checkpoint.limit_tick
         if limits is not None:
             limit_tick = jnp.where((limit_tick < 0) & limits.reached(new_state), k + 1, limit_tick)
-        return Checkpoint(k + 1, new_state, controller_memory, sensor_memory, command, limit_tick), (checkpoint.state, command)
+        return Checkpoint(k + 1, new_state, controller_memory, sensor_memory, command, limit_tick), command
 
     def block(checkpoint, _):
-        checkpoint, (state, command) = tick(checkpoint, None)
-        if loop.save_every > 1:
-            checkpoint, _ = lax.scan(lambda c, x: (tick(c, x)[0], None), checkpoint, None, length=loop.save_every - 1)
-        return checkpoint, (state, command)
+        # One traced tick serves both the sample and the ticks between samples.
+        if loop.save_every == 1:
+            new, command = tick(checkpoint, None)
+        else:
+            new, commands = lax.scan(tick, checkpoint, None, length=loop.save_every)
+            command = jax.tree.map(lambda c: c[0], commands)
+        return new, (checkpoint.state, command)
 
     blocks, rest = divmod(loop.ticks, loop.save_every)
     first = initial.tick
@@ -199,9 +202,10 @@ def _rollout(loop: _Loop, system, controller, reference, sensors, events, limits
     sample_ticks = first + loop.save_every * jnp.arange(blocks)
     if rest:
         rest_tick = first + blocks * loop.save_every
-        saved_rest = (final.state, final.command)
-        final, _ = lax.scan(lambda c, x: (tick(c, x)[0], None), final, None, length=rest)
-        saved = jax.tree.map(lambda s, x: jnp.concatenate([s, x[None]]), saved, saved_rest)
+        before = final.state
+        final, rest_commands = lax.scan(tick, final, None, length=rest)
+        sample = (before, jax.tree.map(lambda c: c[0], rest_commands))
+        saved = jax.tree.map(lambda s, x: jnp.concatenate([s, x[None]]), saved, sample)
         sample_ticks = jnp.append(sample_ticks, rest_tick)
     states, commands = jax.tree.map(lambda s, x: jnp.concatenate([s, x[None]]), saved, (final.state, final.command))
     sample_ticks = jnp.append(sample_ticks, first + loop.ticks)
