@@ -21,8 +21,9 @@ Swetits, SIAM J. Optim. 7, 1997).  Its derivative is implicit, that of one more 
 allocation: Johansen and Fossen, "Control allocation - a survey", Automatica 49, 2013.
 
 Priority.  Where not everything can be had, errors count, relative to what each axis can do, by :data:`PRIORITY`: roll and pitch
-moment first, then thrust, then force in the plane, then yaw.  A demand beyond twice what an axis can give counts as twice, so
-that no axis outshouts the others.
+moment first, then thrust, then force in the plane, then yaw.  A demand beyond what all rotors could give in one axis
+counts as that much, so that no axis outshouts the others: an upset vehicle that wants to push downwards, which it cannot, still
+    turns.
 """
 
 from __future__ import annotations
@@ -44,7 +45,6 @@ AXES = ("force x", "force y", "force z", "moment x (roll)", "moment y (pitch)", 
 PRIORITY = (0.1, 0.1, 0.3, 1.0, 1.0, 0.03)  # each step of a third makes an error weigh a tenth
 INDEPENDENCE = 0.05  # smallest sine of the angle between an axis and those of higher priority for which it is still controlled
 AUTHORITY = 2e-3  # smallest part of the total thrust (times the arm for moments) that counts as control of an axis
-MAX_DEMAND = 2.0  # of what all rotors could give in an axis
 MAX_ITERATIONS = 40  # never seen above 15; the bound keeps a run going where rounding makes the active set flicker
 
 Six = tuple[Array, Array, Array, Array, Array, Array]
@@ -165,9 +165,9 @@ class Allocation(eqx.Module):
             controlled = (self.weight[:, j] > 0) & (square > 0)
             inverse = jnp.where(controlled, 1.0 / jnp.sqrt(jnp.where(controlled, square, 1.0)), 0.0)
             row = row * inverse[:, None]
-            most = MAX_DEMAND * jnp.abs(row).sum(-1)
+            least, most = jnp.minimum(row * lo, row * hi).sum(-1), jnp.maximum(row * lo, row * hi).sum(-1)
             rows.append(row)
-            goals.append(jnp.clip(demand[j] * inverse, -most, most))
+            goals.append(_clip(demand[j] * inverse, least, most))
             weights.append(self.weight[:, j])
         return Problem(tuple(rows), tuple(goals), tuple(weights), lo, hi, scale)
 

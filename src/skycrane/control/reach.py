@@ -99,6 +99,19 @@ def _positive_margin(rows: np.ndarray) -> float:
     return float(found.x[-1]) if found.status == 0 and found.x[-1] > 1e-9 else 0.0
 
 
+def carries_any_way(allocation: Allocation, force: float, vehicle: int = 0) -> bool:
+    """Whether ``force`` [N] can be had in each of 26 directions in body axes, without moment."""
+    from scipy.optimize import linprog
+
+    if not np.all(np.asarray(allocation.weight)[vehicle] > 0):
+        return False
+    B = np.asarray(allocation.effectiveness, float)[vehicle]
+    bounds = list(zip(np.asarray(allocation.thrust_min)[vehicle], np.asarray(allocation.thrust_max)[vehicle], strict=True))
+    grid = [np.array([x, y, z], float) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if x or y or z]
+    wanted = [np.r_[force * d / np.linalg.norm(d), 0.0, 0.0, 0.0] for d in grid]
+    return all(linprog(np.zeros(B.shape[1]), A_eq=B, b_eq=w, bounds=bounds).status == 0 for w in wanted)
+
+
 def lateral_force(allocation: Allocation, vertical_force: float, vehicle: int = 0, directions: int = 24) -> float:
     """Sideways force [N] that can be had in every direction of the body's xy plane together with ``vertical_force`` [N] along z
     and no moment.
