@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from skycrane.control.model import Gains, default_gains
+from skycrane.control.pose import FullPoseControl, GeometricControl
+from skycrane.control.references import Circle, FigureEight, Hover
+from skycrane.control.splines import Waypoints
 from skycrane.core.bodies import State
-from skycrane.core.controller import AbstractController, Constant, Team
+from skycrane.core.controller import AbstractController, AbstractReference, Constant, Team
 from skycrane.core.element import AbstractElement
 from skycrane.core.events import Event, Impulse, Timeline
 from skycrane.core.system import System
@@ -24,11 +29,12 @@ from skycrane.simulation.integrators import RK4, AbstractIntegrator, Adaptive, S
 from skycrane.simulation.rollout import Limits
 from skycrane.vehicles.multirotor import Multirotor, bodies_for, rotors_for
 
-from .control import RotorSpeedsControl
+from .control import GainsSpec, RotorSpeedsControl
 from .craft import feet_of, multirotor, start_speeds
 from .environment import EnvironmentSpec
 from .environment import SteadyWind as SteadyWindSpec
 from .events import ImpulseEvent, PushEvent, RotorFailureEvent, WindEvent
+from .reference import CircleReference, HoverReference, WaypointsReference
 from .scenario import SINGLE, Scenario, Vehicle
 
 
@@ -180,12 +186,52 @@ def _limits(scenario: Scenario) -> Limits | None:
     return Limits(run.max_distance or jnp.inf, run.max_speed or jnp.inf)
 
 
+FEEDBACK: dict[str, type[GeometricControl] | type[FullPoseControl]] = {
+    "geometric": GeometricControl,
+    "full_pose": FullPoseControl,
+}
+
+
 def _controller(name: str, vehicle: Vehicle, craft: Multirotor, scenario: Scenario) -> AbstractController:
-    control = vehicle.control
-    assert isinstance(control, RotorSpeedsControl)
-    speeds = jnp.broadcast_to(jnp.array(control.speeds, dtype=float), (1, craft.count))
-    return Constant({rotors_of(scenario, name): speeds})
+    control, element = vehicle.control, rotors_of(scenario, name)
+    if isinstance(control, RotorSpeedsControl):
+        speeds = jnp.broadcast_to(jnp.array(control.speeds, dtype=float), (1, craft.count))
+        return Constant({element: speeds})
+    body = scenario.bodies.index(name)
+    return FEEDBACK[control.kind].of(
+        craft,
+        (body,),
+        element,
+        scenario.environment.gravity,
+        _gains(control.gains, default_gains(craft, scenario.environment.gravity)),
+        tilt_max=float(np.deg2rad(control.tilt_max_deg)),
+        outer_every=control.outer_every,
+    )
 
 
-def _reference(vehicle: Vehicle):
-    return None
+def _gains(given: GainsSpec, computed: Gains) -> Gains:
+    """The given gains in place of the computed ones."""
+    changed = {name: jnp.array([value], dtype=float) for name, value in given if value is not None}
+    return dataclasses.replace(computed, **changed)
+
+
+def _reference(vehicle: Vehicle) -> AbstractReference | None:
+    """What the vehicle follows; None for one without feedback."""
+    if isinstance(vehicle.control, RotorSpeedsControl):
+        return None
+    spec, initial = vehicle.reference, vehicle.spec.initial
+    if isinstance(spec, HoverReference):
+        yaw_deg = initial.attitude_deg[2] if spec.yaw_deg is None else spec.yaw_deg
+        return Hover.create(np.array(spec.position or initial.position), np.deg2rad(yaw_deg))
+    if isinstance(spec, WaypointsReference):
+        points_W, yaw = np.array(spec.points), np.deg2rad(spec.yaw_deg)
+        if spec.times is None:
+            assert spec.speed is not None
+            return Waypoints.at_speed(points_W, spec.speed, minimize=spec.minimize, yaw=yaw)
+        return Waypoints.create(points_W, np.array(spec.times), minimize=spec.minimize, yaw=yaw)
+    center_W, phase, yaw = np.array([*spec.center, spec.height]), np.deg2rad(spec.phase_deg), np.deg2rad(spec.yaw_deg)
+    options: dict[str, Any] = {"phase": phase, "ramp": spec.ramp, "yaw": yaw, "heading": spec.heading}
+    if isinstance(spec, CircleReference):
+        period = spec.period if spec.direction == "ccw" else -spec.period
+        return Circle.create(center_W, spec.radius, period, **options)
+    return FigureEight.create(center_W, spec.length, spec.width, spec.period, **options)

@@ -6,10 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from .base import Number, Spec, Unit
+from .base import Count, Number, Spec, Unit
 
-Gain = Annotated[Number, Field(gt=0, le=1e5)]
-Gains = tuple[Gain, Gain, Gain]
 RotorSpeed = Annotated[Number, Field(ge=0, le=1e5), Unit("rad/s")]
 
 ONE, EACH = "a speed in rad/s", "a list of speeds in rad/s"
@@ -19,26 +17,43 @@ Speeds = Annotated[
 ]
 
 
-class GeometricControl(Spec):
-    """Geometric position and attitude control on SE(3); gains that are left out are computed from the vehicle."""
+Gain = Annotated[Number, Field(gt=0, le=1e5)]
+Gain3 = tuple[Gain, Gain, Gain]
+
+
+class GainsSpec(Spec):
+    """Gains as accelerations, so that they do not depend on mass and inertia; what is left out is computed."""
+
+    position: Gain3 | None = Field(default=None, description="1/s^2, along world axes")
+    velocity: Gain3 | None = Field(default=None, description="1/s, along world axes")
+    attitude: Gain3 | None = Field(default=None, description="1/s^2, about body axes")
+    rate: Gain3 | None = Field(default=None, description="1/s, about body axes")
+    position_integral: Gain3 | None = Field(default=None, description="1/s^3; without it there is no integral term")
+    attitude_integral: Gain3 | None = Field(default=None, description="1/s^3; without it there is no integral term")
+
+
+class FeedbackControl(Spec):
+    """What controllers with feedback have in common. Gains left out follow from motor lag, inertia and rotor limits."""
+
+    gains: GainsSpec = Field(default=GainsSpec(), description="where the computed ones do not suit")
+    tilt_max_deg: Annotated[Number, Field(gt=0, lt=90), Unit("deg")] = Field(
+        default=60.0, description="largest lean of the wanted force from the vertical"
+    )
+    outer_every: Annotated[Count, Field(ge=1, le=1000)] = Field(
+        default=1, description="control periods from one run of the position loop to the next"
+    )
+
+
+class GeometricControl(FeedbackControl):
+    """Geometric position and attitude control on SE(3), for vehicles that push along body z and tilt to move."""
 
     kind: Literal["geometric"]
-    position_gain: Gains | None = Field(
-        default=None, description="acceleration per position error along world axes, 1/s^2"
-    )
-    velocity_gain: Gains | None = Field(
-        default=None, description="acceleration per velocity error along world axes, 1/s"
-    )
-    attitude_gain: Gains | None = Field(
-        default=None, description="angular acceleration per attitude error, body axes, 1/s^2"
-    )
-    rate_gain: Gains | None = Field(default=None, description="angular acceleration per rate error, body axes, 1/s")
 
 
-class CascadedPidControl(Spec):
-    """Position, velocity, attitude and rate loops, one inside the other, with gains computed from the vehicle."""
+class FullPoseControl(FeedbackControl):
+    """Position and attitude apart, for vehicles that push every way; near their limits position comes first."""
 
-    kind: Literal["cascaded_pid"]
+    kind: Literal["full_pose"]
 
 
 class RotorSpeedsControl(Spec):
@@ -48,4 +63,4 @@ class RotorSpeedsControl(Spec):
     speeds: Speeds = Field(description="of all rotors, or of each")
 
 
-ControlSpec = Annotated[GeometricControl | CascadedPidControl | RotorSpeedsControl, Field(discriminator="kind")]
+ControlSpec = Annotated[GeometricControl | FullPoseControl | RotorSpeedsControl, Field(discriminator="kind")]

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from skycrane.simulation.rollout import STATUS_NAMES, Run, simulate, start
+from skycrane.simulation.rollout import STATUS_NAMES, Checkpoint, Run, simulate, start
 
 from .build import Built
 
@@ -41,30 +41,38 @@ def fly(built: Built, progress: Callable[[float, float], None] | None = None) ->
     pieces: list[Run] = []
     walls: list[float] = []
     # A checkpoint for the first piece too: starting from a state would be compiled as another program.
-    at = start(built.system, built.controller, built.reference, built.initial)
+    first = at = start(built.system, built.controller, built.reference, built.initial)
     for number in range(math.ceil(samples / length)):
-        began = time.perf_counter()
-        piece = simulate(
-            built.system,
-            built.controller,
-            built.reference,
-            at,
-            duration=length * sample_period,
-            save_every=settings.ticks_per_sample,
-            **options(built),
-        )
-        jax.block_until_ready(piece)
-        walls.append(time.perf_counter() - began)
+        piece, wall = _timed(built, at, length)
         pieces.append(piece)
+        walls.append(wall)
         at = piece.final
         if progress is not None:
-            progress(min((number + 1) * length, samples) * sample_period, walls[-1])
+            progress(min((number + 1) * length, samples) * sample_period, wall)
         if piece.status_name != "finished":
             break
-    # What the first piece took longer than the others is compilation.
-    usual = float(np.median(walls[1:])) if len(walls) > 1 else 0.0
+    # What the first piece took longer than the others is compilation; a single piece is flown again to tell them apart.
+    usual = float(np.median(walls[1:])) if len(walls) > 1 else _timed(built, first, length)[1]
     compile_s = max(walls[0] - usual, 0.0)
     return Flight(_joined(pieces, samples), compile_s, sum(walls) - compile_s)
+
+
+def _timed(built: Built, at: Checkpoint, length: int) -> tuple[Run, float]:
+    """Fly on for ``length`` samples: the run, and the wall time [s] that it took."""
+    settings = built.scenario.run
+    duration = length * settings.ticks_per_sample * settings.tick
+    began = time.perf_counter()
+    run = simulate(
+        built.system,
+        built.controller,
+        built.reference,
+        at,
+        duration=duration,
+        save_every=settings.ticks_per_sample,
+        **options(built),
+    )
+    jax.block_until_ready(run)
+    return run, time.perf_counter() - began
 
 
 def options(built: Built) -> dict[str, Any]:

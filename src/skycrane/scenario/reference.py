@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from .base import Coordinate, Degrees, Length, Number, Period, Position, Problem, Spec, Time, Unit, refuse_if_any
 
@@ -19,8 +19,15 @@ class HoverReference(Spec):
     yaw_deg: Degrees | None = Field(default=None, description="the default is the yaw at the start")
 
 
+ONE, EACH = "a yaw in deg", "a list of yaws in deg"
+Yaws = Annotated[
+    Annotated[Degrees, Tag(ONE)] | Annotated[tuple[Degrees, ...], Tag(EACH)],
+    Discriminator(lambda v: EACH if isinstance(v, (list, tuple)) else ONE),
+]
+
+
 class WaypointsReference(Spec):
-    """Through points by minimum-jerk arcs, at rest at the first and at the last."""
+    """The smoothest path through points, at rest at the first and at the last, where it stays."""
 
     kind: Literal["waypoints"]
     points: tuple[Position, ...] = Field(description="2 to 1000 places, world axes")
@@ -30,7 +37,8 @@ class WaypointsReference(Spec):
     speed: Annotated[Number, Field(gt=0, le=1e3), Unit("m/s")] | None = Field(
         default=None, description="mean speed from point to point"
     )
-    yaw_deg: Degrees = Field(default=0.0, description="held throughout")
+    minimize: Literal["jerk", "snap"] = Field(default="jerk", description="what the path has least of")
+    yaw_deg: Yaws = Field(default=0.0, description="held throughout, or one for each point")
 
     @model_validator(mode="after")
     def _points_have_times(self) -> WaypointsReference:
@@ -55,35 +63,42 @@ class WaypointsReference(Spec):
                     problems.append(
                         Problem(("points", i + 1), "equals the point before it: give times to wait there", there)
                     )
+        if not isinstance(self.yaw_deg, float) and len(self.yaw_deg) != len(self.points):
+            wanted = f"expected one yaw, or {len(self.points)}: one for each point"
+            problems.append(Problem(("yaw_deg",), wanted, self.yaw_deg))
         refuse_if_any(problems)
         return self
 
 
-class CircleReference(Spec):
-    """Round a horizontal circle for ever."""
+class RoundReference(Spec):
+    """What closed paths have in common."""
+
+    center: tuple[Coordinate, Coordinate] = Field(default=(0.0, 0.0), description="x and y of the middle, world axes")
+    height: Coordinate = Field(description="world z")
+    period: Period = Field(description="of one round")
+    ramp: Time = Field(default=0.0, description="in which the speed rises from rest; 0 for full speed at once")
+    phase_deg: Degrees = Field(default=0.0, description="where on the path it begins")
+    yaw_deg: Degrees = Field(default=0.0, description="of a `fixed` heading; otherwise added to that of the path")
+
+
+class CircleReference(RoundReference):
+    """Round a horizontal circle for ever, from center + radius (cos phase, sin phase) on."""
 
     kind: Literal["circle"]
-    center: tuple[Coordinate, Coordinate] = Field(default=(0.0, 0.0), description="x and y of the center, world axes")
     radius: Length = Field(description="of the circle")
-    period: Period = Field(description="of one round")
-    height: Coordinate = Field(description="world z")
     direction: Literal["ccw", "cw"] = Field(default="ccw", description="seen from above")
-    yaw: Literal["fixed", "forward", "inward"] = Field(
-        default="fixed", description="hold `yaw_deg`, look along the path, or look at the center"
+    heading: Literal["fixed", "forward", "inward"] = Field(
+        default="fixed", description="the same always, along the path, or to the center"
     )
-    yaw_deg: Degrees = Field(default=0.0, description="of a fixed yaw; otherwise added to the yaw of the path")
 
 
-class FigureEightReference(Spec):
-    """Round a lying figure of eight for ever: x = length/2 sin(p), y = width/2 sin(2p), p = 2 pi t / period."""
+class FigureEightReference(RoundReference):
+    """Round a lying figure of eight for ever: x = length/2 sin(phase), y = width/2 sin(2 phase) from the center."""
 
     kind: Literal["figure_eight"]
-    center: tuple[Coordinate, Coordinate] = Field(default=(0.0, 0.0), description="x and y of the crossing, world axes")
     length: Length = Field(description="from end to end along x")
     width: Length = Field(description="from side to side along y")
-    period: Period = Field(description="of one round")
-    height: Coordinate = Field(description="world z")
-    yaw_deg: Degrees = Field(default=0.0, description="held throughout")
+    heading: Literal["fixed", "forward"] = Field(default="fixed", description="the same always, or along the path")
 
 
 ReferenceSpec = Annotated[

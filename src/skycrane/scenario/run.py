@@ -17,7 +17,7 @@ DEFAULT_SAVE_PERIOD = 0.02
 class RunSpec(Spec):
     """Settings of a run. Each period is a whole multiple of the one above it: step, control period, save period."""
 
-    duration: Period = Field(default=10.0, description="simulated time")
+    duration: Period = Field(default=10.0, description="simulated time, rounded up to a whole sample")
     step: Annotated[Number, Field(gt=0, le=1.0), Unit("s")] = Field(
         default=0.002, description="integration step; with `adaptive` the largest step"
     )
@@ -60,7 +60,7 @@ class RunSpec(Spec):
     def ticks_per_sample(self) -> int:
         """Control periods from one stored sample to the next."""
         wanted = DEFAULT_SAVE_PERIOD if self.save_period is None else self.save_period
-        return max(1, round(wanted / self.tick))
+        return min(max(1, round(wanted / self.tick)), self.ticks)
 
     @model_validator(mode="after")
     def _periods_fit(self) -> RunSpec:
