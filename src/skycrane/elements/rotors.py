@@ -132,6 +132,7 @@ class AbstractRotors(AbstractElement):
 
     def _supply(self, memory, speed, loads: RotorLoads) -> tuple[Array, Array]:
         # The aerodynamic power alone: speeding up and slowing down cancel over any time that matters to a battery.
+        assert self.battery is not None
         shaft = (loads.torque * speed).sum(-1)
         return self.battery.voltage_and_current(memory.charge, jnp.maximum(shaft, 0.0))
 
@@ -307,8 +308,10 @@ class Rotors(AbstractRotors):
         relative = 1.0 if self.reference_density is None else air.density / self.reference_density
         thrust, torque = thrust * relative, torque * relative
         if self.axial_flow is not None:
+            assert self.radius is not None
             thrust, torque, _ = self.axial_flow.correct(thrust, torque, speed, air.climb, air.density, self.radius)
         if self.ground_effect is not None:
+            assert self.radius is not None
             strength = self.ground_effect.strength(self.radius, *self.height(kin))
             induced = thrust / (2.0 * jnp.pi * air.density * self.radius * self.radius)
             thrust = thrust / (1.0 - at_speed(strength, air.in_plane_B.dot(air.in_plane_B), induced))
