@@ -97,11 +97,11 @@ def path(dataset: xr.Dataset) -> Figure | None:
                 )
         axis.plot([], [], "o", color="#777777", markersize=5, label="start")
         axis.plot([], [], "s", color="#777777", markersize=5, label="end")
+        axis.margins(0.08)
         axis.set_aspect("equal", adjustable="datalim")
         axis.set_xlabel(axis_label(("x, east", "y, north")[across], unit))
         axis.set_ylabel(axis_label(("x, east", "y, north", "z, up")[along], unit))
         axis.set_title(view, fontsize=10)
-        pad_limits(axis, 0.05)
     finish(figure, f"Path: {title_of(dataset)}")
     return figure
 
