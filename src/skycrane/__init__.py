@@ -16,6 +16,12 @@ _PUBLIC = {
     "BodyState": "skycrane.core.bodies",
     "State": "skycrane.core.bodies",
     "System": "skycrane.core.system",
+    "Constant": "skycrane.core.controller",
+    "Team": "skycrane.core.controller",
+    "Multirotor": "skycrane.vehicles.multirotor",
+    "system_for": "skycrane.vehicles.multirotor",
+    "ring": "skycrane.vehicles.layout",
+    "coaxial": "skycrane.vehicles.layout",
     "Environment": "skycrane.environment.environment",
     "Event": "skycrane.core.events",
     "Impulse": "skycrane.core.events",
@@ -29,11 +35,14 @@ _PUBLIC = {
 
 if TYPE_CHECKING:
     from skycrane.core.bodies import Bodies, BodyState, State
+    from skycrane.core.controller import Constant, Team
     from skycrane.core.events import Event, Impulse, Timeline
     from skycrane.core.system import System
     from skycrane.environment.environment import Environment
     from skycrane.simulation.integrators import RK4, Adaptive, SemiImplicitEuler
     from skycrane.simulation.rollout import Limits, simulate
+    from skycrane.vehicles.layout import coaxial, ring
+    from skycrane.vehicles.multirotor import Multirotor, system_for
 
 __all__ = ["__version__", "fast_loops", *_PUBLIC]
 
