@@ -125,20 +125,19 @@ def closed_loop(
         options: dict = {"step": step, "control_period": period, "integrator": integrator}
         if settle:
             initial = simulate(system, controller, reference, initial, duration=settle, sensors=sensors, **options).final
-        if not isinstance(initial, Checkpoint):
-            initial = start(system, controller, reference, initial, sensors)
-        system, state = without_account(system, initial.state)
-        initial = eqx.tree_at(lambda c: c.state, initial, state)
+        begin = initial if isinstance(initial, Checkpoint) else start(system, controller, reference, initial, sensors)
+        system, state = without_account(system, begin.state)
+        begin = eqx.tree_at(lambda c: c.state, begin, state)
         chart = Chart(state, attitude, velocity)
         keep_command = not isinstance(sensors, TrueState)
         tick = _Tick(step, period, keep_command)
-        out = _tick_jacobians(tick, chart, system, controller, reference, sensors, integrator, initial, jnp.asarray(float(turn_rate)))
+        out = _tick_jacobians(tick, chart, system, controller, reference, sensors, integrator, begin, jnp.asarray(float(turn_rate)))
         A, B, K, change = jax.tree.map(np.asarray, out)
-        command = dict(sorted(initial.command.items()))
+        command = dict(sorted(begin.command.items()))
         names = (
             *chart.names(system),
-            *_memory_names("controller", initial.controller_memory),
-            *_memory_names("sensors", initial.sensor_memory),
+            *_memory_names("controller", begin.controller_memory),
+            *_memory_names("sensors", begin.sensor_memory),
         )
         inputs = tuple(n for element, value in command.items() for n in entry_names(system, element, "", np.shape(value)))
         if keep_command:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -150,7 +150,7 @@ class LinearModel:
         names = np.array(self.states)
         A = self.A - np.eye(len(self.A)) if self.dt else self.A
         G = np.zeros((0, len(A))) if self.constraint is None else self.constraint
-        left, neutral = _set_apart(A, tolerance * np.abs(A).max(initial=0.0), keep=np.abs(G).any(axis=0))
+        left, neutral = _set_apart(A, tolerance * np.abs(A).max(initial=0.0), keep=np.asarray(G != 0.0).any(axis=0))
         found = [Mode(0.0, {str(names[k]): 1.0}) for k in neutral]
         A, G, names = A[np.ix_(left, left)], G[:, left], names[left]
         basis = np.eye(len(left))
@@ -198,7 +198,7 @@ def _continuous(value: complex, dt: float) -> complex | None:
     return complex(logarithm.real, abs(logarithm.imag) if z.imag == 0 else logarithm.imag) / dt
 
 
-def _set_apart(A: np.ndarray, zero: float, keep: np.ndarray) -> tuple[list[int], list[int]]:
+def _set_apart(A: np.ndarray, zero: float, keep: Any) -> tuple[list[int], list[int]]:
     """Split the states: those of the coupled dynamics and those in ``keep``, and those with an exact eigenvalue zero (no other depends on
     them, or they never change)."""
     left, neutral = list(range(len(A))), []

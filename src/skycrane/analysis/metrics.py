@@ -109,7 +109,8 @@ def _tracking(samples: Samples, system: System, settle_band: float) -> dict[str,
     worst = 0.0
     for k, body in enumerate(index):
         compare = heading_error if must_tilt(system, body) else attitude_error
-        worst = max(worst, float(np.abs(compare(b.q_WB[:, body], samples.target.q_WB[:, k])).max()))
+        wanted = np.asarray(samples.target.q_WB[:, k])
+        worst = max(worst, float(np.abs(compare(np.asarray(b.q_WB[:, body]), wanted)).max()))
     out["attitude_error_max_deg"] = np.degrees(worst)
     return out
 

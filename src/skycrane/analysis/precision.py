@@ -13,7 +13,7 @@ def double_precision() -> AbstractContextManager:
     """A context in which JAX computes in float64."""
     if hasattr(jax, "enable_x64"):
         return jax.enable_x64(True)
-    from jax.experimental import enable_x64  # JAX 0.7
+    from jax.experimental import enable_x64  # type: ignore[attr-defined]  # JAX 0.7
 
     return enable_x64(True)
 

@@ -256,7 +256,7 @@ class _Task:
         kin = self.system.kinematics(state, self.system.prepare())
         for name, e in self.rotors.items():
             speed = e.speed_fraction * command[name]
-            loads = problem.system.elements[name].loads(jnp.asarray(self.t), kin, speed)
+            loads = rotor_elements(problem.system)[name].loads(jnp.asarray(self.t), kin, speed)
             share = jnp.ones(speed.shape[0])
             if e.battery is not None:
                 charge = self.guess.memory[name].charge
@@ -303,10 +303,9 @@ class _Task:
         """How fast memory still changes, per its own size and second; the charge of a battery may."""
         fastest = 0.0
         for name, rate in rates.items():
-            rate = rate.speed if isinstance(rate, PoweredMemory) else rate
-            value = state.memory[name].speed if isinstance(rate, PoweredMemory) else state.memory[name]
-            value = value.speed if isinstance(value, PoweredMemory) else value
-            for r, v in zip(jax.tree.leaves(rate), jax.tree.leaves(value), strict=True):
+            own = (rate, state.memory[name])
+            own = tuple(x.speed if isinstance(x, PoweredMemory) else x for x in own)
+            for r, v in zip(*map(jax.tree.leaves, own), strict=True):
                 fastest = max(fastest, float((np.abs(r) / (1.0 + np.abs(np.asarray(v)))).max(initial=0.0)))
         return fastest * 1e-2
 

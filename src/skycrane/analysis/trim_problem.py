@@ -162,9 +162,9 @@ class Problem(eqx.Module):
             return -factor
         logs = self.system.outputs(self.t, state, command, self.system.prepare())
         if all("shaft_power" in logs[name] for name in self.layout.rotors):
-            power = sum(jnp.sum(logs[name]["shaft_power"]) for name in self.layout.rotors)
+            power = jnp.stack([jnp.sum(logs[name]["shaft_power"]) for name in self.layout.rotors]).sum()
             return power / (self.force_scale.sum() * jnp.sqrt(9.81 * self.length_scale.max()))
-        return sum(jnp.sum((command[name] / self.speed_scale[name]) ** 4) for name in self.layout.rotors)
+        return jnp.stack([jnp.sum((command[name] / self.speed_scale[name]) ** 4) for name in self.layout.rotors]).sum()
 
 
 @eqx.filter_jit

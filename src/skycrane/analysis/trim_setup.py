@@ -93,7 +93,7 @@ def set_up(
     scales, low_s, high_s, start_s = {}, [], [], []
     for name, e in rotors.items():
         trial = jnp.full_like(e.speed_max, 100.0)
-        thrust = np.maximum(np.asarray(still.elements[name].loads(jnp.asarray(t), kin, trial).thrust), 1e-30)
+        thrust = np.maximum(np.asarray(rotor_elements(still)[name].loads(jnp.asarray(t), kin, trial).thrust), 1e-30)
         carried = np.array([sum(int(x == y) for y in _all_bodies(rotors)) for x in e.bodies])[:, None]
         hover = 100.0 * np.sqrt(share / carried / thrust.sum(-1, keepdims=True)) * np.ones_like(thrust)
         most = np.asarray(e.speed_max) * supply.get(name, np.ones(thrust.shape[0]))[:, None]
@@ -105,8 +105,8 @@ def set_up(
         scales[name] = jnp.asarray(scale)
 
     inf = np.inf
-    low = [[0.0] if free_speed else [], [-MOST_SPIN, -MOST_DRIFT, -MOST_DRIFT] if spin else []]
-    high = [[1.0] if free_speed else [], [MOST_SPIN, MOST_DRIFT, MOST_DRIFT] if spin else []]
+    low: list[Any] = [[0.0] if free_speed else [], [-MOST_SPIN, -MOST_DRIFT, -MOST_DRIFT] if spin else []]
+    high: list[Any] = [[1.0] if free_speed else [], [MOST_SPIN, MOST_DRIFT, MOST_DRIFT] if spin else []]
     start = [[0.05] if free_speed else [], [3.0, 0.0, 0.0] if spin else []]
     for x in bodies:
         # A given attitude is a fixed unknown, so that the same compiled equations serve.

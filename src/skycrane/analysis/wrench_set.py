@@ -17,6 +17,7 @@ from itertools import combinations
 
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skycrane.analysis.precision import double_precision, to_double
 from skycrane.analysis.trim_problem import quasi_static, rotor_elements
@@ -113,7 +114,7 @@ class WrenchSet:
             index = carried[0] if body is None else system.bodies.index(body)
             if index not in carried:
                 raise ValueError(f"body {body!r} has no rotors")
-            still, state = quasi_static(system), system.initial_state()
+            still, state = rotor_elements(quasi_static(system)), system.initial_state()
             kin = system.kinematics(state, system.prepare())
             parts = []
             for name, e in rotors.items():
@@ -121,15 +122,15 @@ class WrenchSet:
                     if not np.isfinite(np.asarray(e.speed_max[k])).all():
                         raise ValueError(f"rotors {name!r} have no largest speed: the set of their wrenches has no end")
                     at = [
-                        still.elements[name].loads(jnp.asarray(t), kin, e.speed_fraction * w)
-                        for w in (e.speed_min, e.speed_max, 0.7 * e.speed_max)
+                        still[name].loads(jnp.asarray(t), kin, e.speed_fraction * w) for w in (e.speed_min, e.speed_max, 0.7 * e.speed_max)
                     ]
                     low, high, middle = ((np.asarray(x.thrust)[k], np.asarray(x.torque)[k]) for x in at)
                     ratio = np.where(middle[0] > 0, middle[1] / np.where(middle[0] > 0, middle[0], 1.0), 0.0)
                     hub = np.asarray(e.position_B[k]) - np.asarray(system.bodies.com_B[index])
                     parts.append((hub, np.asarray(e.axis_B[k]), np.asarray(e.spin[k]), ratio, low[0], high[0]))
             weight = float(system.bodies.mass[index]) * float(system.environment.gravity)
-        out = cls.create(*(np.concatenate(x) for x in zip(*parts, strict=True)), weight)
+        hubs, axes, spins, ratios, lows, highs = (np.concatenate(x) for x in zip(*parts, strict=True))
+        out = cls.create(hubs, axes, spins, ratios, lows, highs, weight)
         name = system.bodies.names[index]
         return cls(out.matrix, out.lower, out.upper, weight, tuple(f"{name}/{i}" for i in out.labels), out.arm)
 
@@ -143,10 +144,10 @@ class WrenchSet:
         """Largest value of ``direction . wrench``, direction (..., 6)."""
         return self.zonotope.support(direction)
 
-    def hover_wrench(self, up: Sequence[float] = UP) -> np.ndarray:
+    def hover_wrench(self, up: ArrayLike = UP) -> np.ndarray:
         """The wrench (6,) that carries the weight, ``up`` being the vertical in body axes."""
-        up = np.asarray(up, float)
-        return np.concatenate([self.weight * up / np.linalg.norm(up), np.zeros(3)])
+        along = np.asarray(up, float)
+        return np.concatenate([self.weight * along / np.linalg.norm(along), np.zeros(3)])
 
     def force_set(self) -> Section:
         """All forces, whatever the moment."""
@@ -160,18 +161,18 @@ class WrenchSet:
         """Extra moments at the force of ``at`` (6,), from its moment; by default at level hover."""
         return self.zonotope.section(self.hover_wrench() if at is None else at, MOMENT)
 
-    def attitude_moments(self, up: Sequence[float] = UP, yaw: bool = True) -> Section:
+    def attitude_moments(self, up: ArrayLike = UP, yaw: bool = True) -> Section:
         """Moments while the force along ``up`` carries the weight and the force across it is whatever it is: what an attitude
         controller of a vehicle that tilts to move can use.  Without ``yaw``, the two components across ``up``, the moment about it
         being whatever it is."""
-        up = np.asarray(up, float) / np.linalg.norm(up)
-        axes = np.eye(3) if yaw else np.linalg.svd(up[None])[2][1:]
+        along = np.asarray(up, float) / np.linalg.norm(np.asarray(up, float))
+        axes = np.eye(3) if yaw else np.linalg.svd(along[None])[2][1:]
         keep = np.zeros((1 + len(axes), 6))
-        keep[0, :3], keep[1:, 3:] = up, axes
+        keep[0, :3], keep[1:, 3:] = along, axes
         set_ = Zonotope(keep @ self.matrix, self.lower, self.upper, self.zonotope.scale[[0, *range(3, 3 + len(axes))]])
         return set_.section(np.r_[self.weight, np.zeros(len(axes))], list(range(1, 1 + len(axes))))
 
-    def hover_margin(self, up: Sequence[float] = UP) -> float:
+    def hover_margin(self, up: ArrayLike = UP) -> float:
         """Largest force along ``up`` without any other force or moment, over the weight; minus infinity where there is none at all."""
         direction = np.concatenate([self.hover_wrench(up)[:3], np.zeros(3)])
         return self.zonotope.section(np.zeros(6), direction[:, None]).reach(np.ones(1))[1]
@@ -219,13 +220,13 @@ class WrenchSet:
         lower, upper = np.where(stopped, 0.0, self.lower), np.where(stopped, 0.0, self.upper)
         return WrenchSet(self.matrix, lower, upper, self.weight, self.labels, self.arm)
 
-    def after(self, rotors: Sequence[int], up: Sequence[float] | None = UP) -> Failure:
+    def after(self, rotors: Sequence[int], up: ArrayLike | None = UP) -> Failure:
         """What is left with some rotors stopped, carrying the weight along ``up`` (body axes), or along the best direction if None."""
         left = self.without(rotors)
-        up = left.best_up() if up is None else up
-        moments, tilts = left.attitude_moments(up), left.attitude_moments(up, yaw=False)
+        along = left.best_up() if up is None else np.asarray(up, float)
+        moments, tilts = left.attitude_moments(along), left.attitude_moments(along, yaw=False)
         enough = CONTROLLED * self.weight * self.arm
-        hovers = left.zonotope.contains(left.hover_wrench(up))
+        hovers = left.zonotope.contains(left.hover_wrench(along))
         if hovers and moments.radius > enough:
             kind = "full"
         elif tilts.radius > enough:
@@ -235,9 +236,9 @@ class WrenchSet:
         else:
             kind = "none"
         radii = (max(moments.radius, 0.0), max(tilts.radius, 0.0))
-        return Failure(tuple(self.labels[k] for k in rotors), np.asarray(up, float), hovers, *radii, kind)
+        return Failure(tuple(self.labels[k] for k in rotors), along, hovers, *radii, kind)
 
-    def failures(self, most: int = 1, up: Sequence[float] | None = UP) -> Iterator[Failure]:
+    def failures(self, most: int = 1, up: ArrayLike | None = UP) -> Iterator[Failure]:
         """:meth:`after` for every set of up to ``most`` rotors."""
         for count in range(1, most + 1):
             for rotors in combinations(range(len(self.lower)), count):

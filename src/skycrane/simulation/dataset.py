@@ -99,7 +99,7 @@ class _Builder:
         self.joined: dict[tuple[str, str], list] = {}  # (kind, output): pieces (labels, values, rest of the axes, info)
         self.labels: dict[tuple[str, str], list[str]] = {}  # (kind, element): its labels
 
-    def add(self, name: str, dims: tuple[str, ...], values: np.ndarray, units: str, long_name: str) -> None:
+    def add(self, name: str, dims: tuple[str, ...], values: Any, units: str, long_name: str) -> None:
         self.variables[name.replace("/", "_")] = (("time", *dims), values, {"units": units, "long_name": long_name})
         for dim, size in zip(dims, np.shape(values)[1:], strict=True):
             if dim in _COORDINATES and size == len(_COORDINATES[dim]):
@@ -158,7 +158,7 @@ class _Builder:
                 rest = np.max([p[1].shape[2:] for p in pieces], axis=0).astype(int)
                 out = np.full((len(pieces[0][1]), len(everything), *rest), np.nan, pieces[0][1].dtype)
                 for labels, values, _, _ in pieces:
-                    where = tuple(slice(0, s) for s in values.shape[2:])
-                    out[(slice(None), [everything.index(label) for label in labels], *where)] = values
+                    short = [(0, 0), (0, 0), *((0, r - s) for r, s in zip(rest, values.shape[2:], strict=True))]
+                    out[:, [everything.index(label) for label in labels]] = np.pad(values, short, constant_values=np.nan)
                 _, _, dims, info = pieces[0]
                 self.add(f"{kind}_{name}", (kind, *dims), out, info.units, info.long_name)

@@ -155,7 +155,7 @@ def _bad_body(state: State, limits: Limits | None) -> int | None:
 
 
 class _Report(NamedTuple):
-    """What :func:`_inspect` finds, one number for each element (by name) or constraint, over the four Runge-Kutta stages or of each body."""
+    """What :func:`_inspect` finds, by element or constraint: over the four Runge-Kutta stages, and for each body."""
 
     wrench_finite: dict[str, Array]
     memory_finite: dict[str, Array]
@@ -185,7 +185,13 @@ def _inspect(t, h, system: System, prepared: Prepared, state: State, command: di
     }
     bias_force_W, bias_moment_B = prepared.bias(kin.R_WB, kin.v_B, kin.w_B)
     accelerations["gyroscopic"] = prepared.solve(kin.R_WB, 0.0 * bias_moment_B if bias_force_W is None else bias_force_W, bias_moment_B)
-    return _Report(*flags, {n: a.norm() for n, (a, _) in accelerations.items()}, {n: w.norm() for n, (_, w) in accelerations.items()})
+    return _Report(
+        flags[0],
+        flags[1],
+        flags[2],
+        {n: a.norm() for n, (a, _) in accelerations.items()},
+        {n: w.norm() for n, (_, w) in accelerations.items()},
+    )
 
 
 def _all_finite(tree: Any) -> Array:

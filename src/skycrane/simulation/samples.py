@@ -148,7 +148,6 @@ def _tracked_bodies(reference: Any, system: System, tracked: Tracked) -> tuple[t
     return tuple(names), rows
 
 
-def _gather(targets: dict[str, Target], rows: list[tuple[str, int]]) -> Target:
+def _gather(targets: dict[str, Any], rows: list[tuple[str, int]]) -> Target:
     """One target with a row for each tracked body, from arrays (n, k, ...) by member."""
-    pick = lambda field: np.stack([np.asarray(getattr(targets[m], field))[:, r] for m, r in rows], axis=1)  # noqa: E731
-    return Target(*(pick(field) for field in ("p_W", "v_W", "a_W", "q_WB", "w_B")))
+    return jax.tree.map(lambda *columns: np.stack(columns, axis=1), *(jax.tree.map(lambda x, r=r: x[:, r], targets[m]) for m, r in rows))
