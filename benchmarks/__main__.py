@@ -25,7 +25,9 @@ def main() -> None:
     table = Table("benchmark", "ours", "peer", "ours /s", "peer /s", "ratio", "spread", "compile")
     for r in records:
         spread = f"{r.ratio_min:.2f} to {r.ratio_max:.2f}"
-        table.add_row(r.name, r.ours, r.peer, f"{r.ours_per_s:.3g}", f"{r.peer_per_s:.3g}", f"{r.ratio:.3g}", spread, f"{r.compile_s:.2f} s")
+        table.add_row(
+            r.name, r.ours, r.peer, f"{r.ours_per_s:.3g}", f"{r.peer_per_s:.3g}", f"{r.ratio:.3g}", spread, f"{r.compile_s:.2f} s"
+        )
     console = Console()
     console.print(table)
     if records:

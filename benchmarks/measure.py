@@ -59,8 +59,19 @@ def take_turns(ours: Callable[[], object], peer: Callable[[], object], rounds: i
 
 
 def compare(
-    name: str, ours_name: str, peer_name: str, ours: Callable[[], object], peer: Callable[[], object], *, units: float, peer_units: float | None = None,
-    precision: str = "float64", step_s: float, compile_s: float, packages: tuple[str, ...] = (), rounds: int = 15,
+    name: str,
+    ours_name: str,
+    peer_name: str,
+    ours: Callable[[], object],
+    peer: Callable[[], object],
+    *,
+    units: float,
+    peer_units: float | None = None,
+    precision: str = "float64",
+    step_s: float,
+    compile_s: float,
+    packages: tuple[str, ...] = (),
+    rounds: int = 15,
 ) -> Record:
     """``units`` of work (steps, vehicle-steps) that one call does, of ours and of the peer."""
     a, b = take_turns(ours, peer, rounds)

@@ -80,5 +80,7 @@ def run() -> list[Record]:
                 raise RuntimeError(f"the C loop and Skycrane fly different paths ({difference:.1e}); the comparison would mean nothing")
             name = "single_rk4_stored" + ("_motor_lag" if lag else "")
             ours_name = "skycrane.simulate, 17 states with motor lag" if lag else "skycrane.simulate, 13 states"
-            records.append(compare(name, ours_name, "C -O3 -ffast-math, 13 states", ours, in_c, units=STEPS, step_s=STEP, compile_s=compile_s))
+            records.append(
+                compare(name, ours_name, "C -O3 -ffast-math, 13 states", ours, in_c, units=STEPS, step_s=STEP, compile_s=compile_s)
+            )
     return records

@@ -4,6 +4,6 @@ from skycrane.runtime import configure
 
 configure("float64")
 
-import jax  # noqa: E402
+import jax
 
 jax.config.update("jax_numpy_dtype_promotion", "standard")

@@ -44,7 +44,29 @@ if TYPE_CHECKING:
     from skycrane.vehicles.layout import coaxial, ring
     from skycrane.vehicles.multirotor import Multirotor, system_for
 
-__all__ = ["__version__", "fast_loops", *_PUBLIC]
+__all__ = [
+    "RK4",
+    "Adaptive",
+    "Bodies",
+    "BodyState",
+    "Constant",
+    "Environment",
+    "Event",
+    "Impulse",
+    "Limits",
+    "Multirotor",
+    "SemiImplicitEuler",
+    "State",
+    "System",
+    "Team",
+    "Timeline",
+    "__version__",
+    "coaxial",
+    "fast_loops",
+    "ring",
+    "simulate",
+    "system_for",
+]
 
 
 def __getattr__(name: str) -> Any:

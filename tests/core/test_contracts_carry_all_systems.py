@@ -1,7 +1,7 @@
 """The contracts carry cables, tethers and floating bodies: rough versions of them, here only, on the same core.
 
-Elastic cables (nodes as second-order memory), an inextensible tether (a constraint) and a box in water (columns of buoyancy, added mass) are
-put together freely; momentum, energy and derivatives must hold.  The real elements live in the package; these stay as the contract's test.
+Elastic cables (nodes as second-order memory), an inextensible tether (a constraint) and a box in water (columns of buoyancy, added mass)
+are put together freely; momentum, energy and derivatives must hold.  The real elements live in the package; these stay as the contract's test.
 """
 
 import equinox as eqx
@@ -136,7 +136,9 @@ def pendulum_lift(damping=0.0):
     nodes = np.stack([[[o[0], 0.0, 0.05 + 0.27 * k] for o in offsets] for k in (3, 2, 1)])
     # A little more than the rest length: always taut.
     tops = np.array([[o[0], 0.0, 1.05 + 0.08] for o in offsets])
-    cables = Cables((1, 2), (0, 0), jnp.asarray(offsets), jnp.array(800.0), jnp.array(damping), jnp.array(0.25), jnp.array(0.05), jnp.asarray(nodes))
+    cables = Cables(
+        (1, 2), (0, 0), jnp.asarray(offsets), jnp.array(800.0), jnp.array(damping), jnp.array(0.25), jnp.array(0.05), jnp.asarray(nodes)
+    )
     lift = Push((1, 2), jnp.tile(jnp.array([0.0, 0.0, total * G / 2]), (2, 1)), jnp.zeros((2, 3)), jnp.zeros((2, 3)))
     system = System(bodies, {"gravity": Gravity(), "cables": cables, "lift": lift}, environment=Environment(G), keep_ledger=True)
     return system, system.initial_state(np.vstack([[0, 0, 0], tops]), velocity=[[0.3, 0.2, 0], [0, 0, 0], [0, 0, 0]])
@@ -196,7 +198,9 @@ def thrown(keep_ledger=False, in_water=True):
     bodies = Bodies.create(["hull", "craft"], [4.0, 1.0], [[0.05, 0.1, 0.12], [0.02, 0.02, 0.03]], *fluid)
     tether = Tether((0, 1), jnp.array([[0.3, 0.1, 0.0], [0.0, 0.0, 0.0]]), jnp.array(2.0))
     system = System(bodies, {}, {"tether": tether}, Environment(0.0), keep_ledger)
-    state = system.initial_state([[0, 0, 0], [1.2, 0.3, 1.0]], velocity=[[0, 0, 0], [1.5, 0.5, 2.0]], angular_velocity=[[0, 0.2, 0.1], [0, 0, 0]])
+    state = system.initial_state(
+        [[0, 0, 0], [1.2, 0.3, 1.0]], velocity=[[0, 0, 0], [1.5, 0.5, 2.0]], angular_velocity=[[0, 0.2, 0.1], [0, 0, 0]]
+    )
     return system, state
 
 
@@ -230,7 +234,9 @@ def test_the_jerk_itself_never_raises_kinetic_energy():
     tether = system.constraints["tether"]
     rng = np.random.default_rng(5)
     for _ in range(10):
-        state = system.initial_state([[0, 0, 0], rng.normal(size=3) * 3], rng.normal(size=(2, 4)), rng.normal(size=(2, 3)), rng.normal(size=(2, 3)))
+        state = system.initial_state(
+            [[0, 0, 0], rng.normal(size=3) * 3], rng.normal(size=(2, 4)), rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
+        )
         kin = system.kinematics(state, prepared)
         before = prepared.kinetic_energy(kin.v_B, kin.w_B)
         after_state = system.post_step(0.0, state, prepared)
@@ -262,7 +268,9 @@ def test_heave_period_of_a_floating_box_with_added_mass():
     added = np.zeros((1, 6, 6))
     added[0] = np.diag([0.6, 0.6, 12.5, 0.6, 0.6, 1.2])
     bodies = Bodies.create(["hull"], [12.5], [[0.13, 0.73, 0.73]], [[0, 0, -0.06]], added)
-    system = System(bodies, {"gravity": Gravity(), "water": Columns(0, jnp.asarray(base), 0.8 * 0.25 / 16, 0.25)}, environment=Environment(G))
+    system = System(
+        bodies, {"gravity": Gravity(), "water": Columns(0, jnp.asarray(base), 0.8 * 0.25 / 16, 0.25)}, environment=Environment(G)
+    )
     rest = 0.125 - 12.5 / (1000 * 0.2)
     run = simulate(system, Constant({}), None, system.initial_state([[0, 0, rest + 0.02]]), duration=5.0, step=1e-3)
     z = np.asarray(run.state.bodies.p_WB[:, 0, 2]) - rest

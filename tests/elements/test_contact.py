@@ -16,7 +16,9 @@ CORNERS = np.array([[x, y, -0.1] for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
 def crate(keep_ledger=False, **contact):
     ground = GroundContact((0,) * 4, jnp.asarray(CORNERS), **contact)
     environment = Environment(ground=Ground(0.0))
-    return free_body(2.0, (0.05, 0.05, 0.08), elements={"gravity": Gravity(), "ground": ground}, environment=environment, keep_ledger=keep_ledger)
+    return free_body(
+        2.0, (0.05, 0.05, 0.08), elements={"gravity": Gravity(), "ground": ground}, environment=environment, keep_ledger=keep_ledger
+    )
 
 
 def drop(system, duration=3.0, step=5e-4, **state):

@@ -62,7 +62,9 @@ def test_gyroscopic_torque_does_no_work():
         axes, w, spins = rng.normal(size=(5, 3)), rng.normal(size=3), rng.choice([-1.0, 1.0], 5)
         speed = jnp.asarray(rng.uniform(0, 800, (1, 5)))
         arguments = ((0,), rng.normal(size=(5, 3)), axes, spins, 1e-6, 1e-8)
-        torque = wrench_on_body(Rotors.create(*arguments, inertia=1e-4), speed, w)[1] - wrench_on_body(Rotors.create(*arguments), speed, w)[1]
+        torque = (
+            wrench_on_body(Rotors.create(*arguments, inertia=1e-4), speed, w)[1] - wrench_on_body(Rotors.create(*arguments), speed, w)[1]
+        )
         assert abs(torque @ w) < 1e-12
 
 
@@ -108,7 +110,9 @@ def test_commands_beyond_the_limits_and_failed_rotors():
 
 def test_hover_speed_of_the_tutorial_quadrotor():
     """700.357052 rad/s holds 2 kg with k_F = 1e-5 (seed 002)."""
-    system = free_body(2.0, (0.015, 0.015, 0.0225), elements={"gravity": Gravity(), "rotors": Rotors.create((0,), POSITIONS, UP, SPINS, 1e-5, 1e-7)})
+    system = free_body(
+        2.0, (0.015, 0.015, 0.0225), elements={"gravity": Gravity(), "rotors": Rotors.create((0,), POSITIONS, UP, SPINS, 1e-5, 1e-7)}
+    )
     rate = system.dynamics(0.0, system.initial_state(), {"rotors": jnp.full((1, 4), 700.357052)}, system.prepare())
     np.testing.assert_allclose(rate.bodies.v_W, 0, atol=1e-7)
     np.testing.assert_allclose(rate.bodies.w_B, 0, atol=1e-9)
@@ -124,7 +128,9 @@ def test_terminal_descent_of_the_tutorial_quadrotor():
     """All rotors at 500 rad/s, released at rest: 20.887 m/s down (seed 002; C_D A = 1.6 * 0.0225 m^2)."""
     elements = {"gravity": Gravity(), "rotors": Rotors.create((0,), POSITIONS, UP, SPINS, 1e-5, 1e-7)}
     system = drag_system([0.036] * 3, elements=elements)
-    run = simulate(system, Constant({"rotors": jnp.full((1, 4), 500.0)}), None, system.initial_state(), duration=60.0, step=0.01, save_every=6000)
+    run = simulate(
+        system, Constant({"rotors": jnp.full((1, 4), 500.0)}), None, system.initial_state(), duration=60.0, step=0.01, save_every=6000
+    )
     assert abs(float(run.state.bodies.v_W[-1, 0, 2]) + 20.887) < 1e-3
 
 
@@ -133,7 +139,9 @@ def test_terminal_speed_under_quadratic_drag(thrust, sign):
     k = 0.5 * 1.225 * 0.05
     rotors = Rotors.create((0,), [[0.0, 0, 0]], UP, [1.0], thrust / 500.0**2, 0.0)
     system = drag_system([0.05] * 3, elements={"gravity": Gravity(), "rotors": rotors})
-    run = simulate(system, Constant({"rotors": jnp.full((1, 1), 500.0)}), None, system.initial_state(), duration=60.0, step=0.01, save_every=6000)
+    run = simulate(
+        system, Constant({"rotors": jnp.full((1, 1), 500.0)}), None, system.initial_state(), duration=60.0, step=0.01, save_every=6000
+    )
     np.testing.assert_allclose(run.state.bodies.v_W[-1, 0, 2], sign * np.sqrt(abs(thrust - 2.0 * 9.81) / k), rtol=1e-6)
 
 
@@ -157,7 +165,11 @@ def test_flying_with_the_wind_feels_no_drag_and_flying_in_still_air_equals_stand
     q = [rotation.from_euler("zyx", [0.3, -0.4, 0.5])]
     with_wind = drag_system([0.01, 0.02, 0.03], center=[0.1, 0, 0.2], wind=v)
     still = drag_system([0.01, 0.02, 0.03], center=[0.1, 0, 0.2])
-    rate = lambda s, **kw: np.concatenate([np.ravel(x) for x in jax.tree.leaves(s.dynamics(0.0, s.initial_state(attitude=q, **kw), {}, s.prepare()).bodies)])  # noqa: E731
+
+    def rate(system, **given):
+        rates = system.dynamics(0.0, system.initial_state(attitude=q, **given), {}, system.prepare()).bodies
+        return np.concatenate([np.ravel(x) for x in jax.tree.leaves(rates)])
+
     moving = rate(with_wind, velocity=[v])
     np.testing.assert_allclose(moving[7:], 0, atol=1e-15)  # accelerations come after velocity and quaternion rate
     np.testing.assert_allclose(rate(still, velocity=[-v])[7:], rate(with_wind)[7:], rtol=1e-12)

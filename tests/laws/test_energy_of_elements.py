@@ -28,8 +28,8 @@ ELEMENTS = {
     "push": Push(TWO, *(jnp.asarray(RNG.normal(size=(2, 3))) for _ in range(3))),
     "contact": GroundContact((0, 0, 1, 1), jnp.asarray(RNG.normal(size=(4, 3)))),
     "rotors": Rotors.create(
-        TWO, RNG.normal(size=(2, 5, 3)), RNG.normal(size=(2, 5, 3)), RNG.choice([-1.0, 1.0], (2, 5)), 1e-5, 1e-7, time_up=0.02, time_down=0.05,
-        inertia=1e-5, speed_initial=RNG.uniform(0, 500, (2, 5)),
+        TWO, RNG.normal(size=(2, 5, 3)), RNG.normal(size=(2, 5, 3)), RNG.choice([-1.0, 1.0], (2, 5)), 1e-5, 1e-7,
+        time_up=0.02, time_down=0.05, inertia=1e-5, speed_initial=RNG.uniform(0, 500, (2, 5)),
     ),
 }  # fmt: skip
 

@@ -162,7 +162,9 @@ def test_reference_point_does_not_matter():
     about_com = free_body(1.5, (0.2, 0.3, 0.4), elements={"gravity": Gravity()})
     about_b = free_body(1.5, (0.2, 0.3, 0.4), com=c, elements={"gravity": Gravity()})
     w, v = np.array([1.0, -2.0, 0.7]), np.array([0.3, 0.2, 1.0])
-    one = fly(about_com, about_com.initial_state(position=[c], velocity=[v + np.cross(w, c)], angular_velocity=[w]), 2.0, 1e-3, save_every=2000)
+    one = fly(
+        about_com, about_com.initial_state(position=[c], velocity=[v + np.cross(w, c)], angular_velocity=[w]), 2.0, 1e-3, save_every=2000
+    )
     two = fly(about_b, about_b.initial_state(velocity=[v], angular_velocity=[w]), 2.0, 1e-3, save_every=2000)
     com = two.state.bodies.p_WB[-1, 0] + rotation.rotate(two.state.bodies.q_WB[-1, 0], c)
     np.testing.assert_allclose(com, one.state.bodies.p_WB[-1, 0], atol=1e-10)

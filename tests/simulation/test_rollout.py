@@ -154,7 +154,9 @@ def test_events_reach_environment_controller_reference_and_bodies():
         ("reference.speed", jnp.array(2.0)),
         ("system.bodies.mass[0]", jnp.array(0.7)),
     ):
-        changed = simulate(system, CONTROLLER, REFERENCE, system.initial_state(), events=Timeline((Event(path, jnp.array(0.5), value),)), **common)
+        changed = simulate(
+            system, CONTROLLER, REFERENCE, system.initial_state(), events=Timeline((Event(path, jnp.array(0.5), value),)), **common
+        )
         before, after = np.asarray(changed.state.bodies.p_WB), np.asarray(calm.state.bodies.p_WB)
         np.testing.assert_array_equal(before[:51], after[:51])
         assert np.abs(before[-1] - after[-1]).max() > 1e-4, path

@@ -5,7 +5,8 @@ With J the row's Jacobian (``gap' = J v``), M the mass matrix and a the accelera
     0 <= T   perpendicular to   J M^-1 J^T T + J a + drift - target >= 0      for the active rows,
 
 ``drift`` = J' v and ``target`` = the wanted gap'' (mild stabilisation).  One row is closed form; several are a fixed number of projected
-Gauss-Seidel sweeps.  After the step, rows that are active and closing receive a plastic impulse, which keeps momentum and never raises energy.
+Gauss-Seidel sweeps.  After the step, rows that are active and closing receive a plastic impulse, which keeps momentum and never
+raises energy.
 """
 
 from __future__ import annotations
@@ -96,5 +97,3 @@ def plastic_impact(rows: tuple[Row, ...], kin: Kinematics) -> tuple[Vec3, Vec3]:
     dv = sum((p * x[0] for p, x in zip(P[1:], motions[1:], strict=True)), P[0] * motions[0][0])
     dw = sum((p * x[1] for p, x in zip(P[1:], motions[1:], strict=True)), P[0] * motions[0][1])
     return dv, dw
-
-

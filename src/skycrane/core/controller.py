@@ -49,7 +49,9 @@ class AbstractSensors(eqx.Module):
         """Memory at the start."""
 
     @abc.abstractmethod
-    def __call__(self, tick: Array, t: Array, system: Any, state: State, command: dict, prepared: Prepared, memory: Any) -> tuple[Measurement, Any]:
+    def __call__(
+        self, tick: Array, t: Array, system: Any, state: State, command: dict, prepared: Prepared, memory: Any
+    ) -> tuple[Measurement, Any]:
         """Measurement at control tick ``tick`` (an integer, to derive random numbers from); ``command`` is that of the tick before."""
 
 

@@ -28,8 +28,10 @@ class Event(eqx.Module):
 
 
 class Impulse(eqx.Module):
-    """Momentum added to one ``body`` (static index) at ``time`` [s]: ``linear_W`` (3,) N s in world axes, acting at ``offset_B`` (3,) m from B in
-    body axes, and ``angular_B`` (3,) N m s."""
+    """Momentum added to one ``body`` (static index) at ``time`` [s].
+
+    ``linear_W`` (3,) N s in world axes, acting at ``offset_B`` (3,) m from B in body axes, and ``angular_B`` (3,) N m s.
+    """
 
     body: int = eqx.field(static=True)
     time: Array

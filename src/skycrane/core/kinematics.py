@@ -40,6 +40,4 @@ class Kinematics(eqx.Module):
     def points(self, bodies: tuple[int, ...], offset_B: Vec3) -> Points:
         """Points at ``offset_B`` (body axes, trailing axis len(bodies)) from B of the given bodies."""
         R_WB, w_B = take(self.R_WB, bodies), take(self.w_B, bodies)
-        return Points(
-            take(self.p_WB, bodies) + R_WB @ offset_B, take(self.v_W, bodies) + R_WB @ w_B.cross(offset_B), R_WB
-        )
+        return Points(take(self.p_WB, bodies) + R_WB @ offset_B, take(self.v_W, bodies) + R_WB @ w_B.cross(offset_B), R_WB)

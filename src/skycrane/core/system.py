@@ -114,9 +114,7 @@ class System(eqx.Module):
             # An ideal constraint does no work; its stabilisation, and a jerk inside a step, do.
             powers += [T * row.rate for T, row in zip(tensions, rows, strict=True)]
             dtype = state.bodies.p_WB.dtype
-            memory_rate[LEDGER] = Ledger(
-                jnp.asarray(sum(powers), dtype), jnp.asarray(sum(abs(p) for p in powers), dtype)
-            )
+            memory_rate[LEDGER] = Ledger(jnp.asarray(sum(powers), dtype), jnp.asarray(sum(abs(p) for p in powers), dtype))
         rates = BodyState(state.bodies.v_W, kin.q_WB.rate(kin.w_B).array(), a_W.array(), alpha_B.array())
         return State(rates, memory_rate), tensions
 

@@ -21,8 +21,8 @@ from skycrane.math.components import Mat3, Vec3, take
 class Drag(AbstractElement):
     """Quadratic drag of ``bodies`` (static).
 
-    ``cd_area_B`` (k, 3) m^2, drag coefficient times area along each body axis; ``center_B`` (k, 3) m, centre of pressure from B, or None where
-    it is B itself (which saves a third of a single vehicle's arithmetic).
+    ``cd_area_B`` (k, 3) m^2, drag coefficient times area along each body axis; ``center_B`` (k, 3) m, centre of pressure from B, or None
+    where it is B itself (which saves a third of a single vehicle's arithmetic).
     """
 
     bodies: tuple[int, ...] = eqx.field(static=True)
@@ -34,7 +34,9 @@ class Drag(AbstractElement):
     def __check_init__(self):
         for name, value in (("cd_area_B", self.cd_area_B), ("center_B", self.center_B)):
             if value is not None and jnp.shape(value)[-2:] != (len(self.bodies), 3):
-                raise ValueError(f"drag on {len(self.bodies)} bodies: {name} has shape {jnp.shape(value)}, expected ({len(self.bodies)}, 3)")
+                raise ValueError(
+                    f"drag on {len(self.bodies)} bodies: {name} has shape {jnp.shape(value)}, expected ({len(self.bodies)}, 3)"
+                )
 
     def _airspeed_B(self, t, kin: Kinematics) -> tuple[Mat3, Vec3]:
         air = kin.environment.air

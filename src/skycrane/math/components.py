@@ -122,9 +122,7 @@ class Mat3(_Components):
 
     @property
     def T(self) -> Mat3:
-        return Mat3(
-            Vec3(self.x.x, self.y.x, self.z.x), Vec3(self.x.y, self.y.y, self.z.y), Vec3(self.x.z, self.y.z, self.z.z)
-        )
+        return Mat3(Vec3(self.x.x, self.y.x, self.z.x), Vec3(self.x.y, self.y.y, self.z.y), Vec3(self.x.z, self.y.z, self.z.z))
 
     def __matmul__(self, other):
         if isinstance(other, Vec3):
@@ -177,9 +175,7 @@ class Quat(_Components):
 
 
 for _type in (Vec3, Mat3, Quat):
-    jax.tree_util.register_pytree_node(
-        _type, lambda v: (v.components(), None), lambda _, children, cls=_type: cls(*children)
-    )
+    jax.tree_util.register_pytree_node(_type, lambda v: (v.components(), None), lambda _, children, cls=_type: cls(*children))
 
 
 def safe_sqrt(square: Scalar) -> Scalar:

@@ -1,7 +1,8 @@
 """Rotations of ordinary arrays: quaternions ``(..., 4)`` scalar first, body to world, and matrices ``(..., 3, 3)``.
 
 For set-up, analysis and plots; the integration step uses :mod:`skycrane.math.components`.  Euler angles are named by their sequence of
-intrinsic (body-fixed) axes: ``"zyx"`` is yaw, pitch, roll.  Every function broadcasts over leading axes and differentiates, also at the identity.
+intrinsic (body-fixed) axes: ``"zyx"`` is yaw, pitch, roll.  Every function broadcasts over leading axes and differentiates, also at the
+identity.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def log(q: ArrayLike) -> Array:
     square = jnp.sum(v * v, -1, keepdims=True)
     small = square < 1e-10
     s = jnp.sqrt(jnp.where(small, 1.0, square))
-    factor = jnp.where(small, 2.0 / jnp.where(small, w, 1.0) * (1 - square / (3 * jnp.where(small, w, 1.0) ** 2)), 2 * jnp.arctan2(s, w) / s)
+    factor = jnp.where(
+        small, 2.0 / jnp.where(small, w, 1.0) * (1 - square / (3 * jnp.where(small, w, 1.0) ** 2)), 2 * jnp.arctan2(s, w) / s
+    )
     return factor * v
 
 

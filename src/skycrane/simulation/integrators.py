@@ -37,8 +37,8 @@ def axpy(a: Any, x: Any, y: Any) -> Any:
 class RK4(AbstractIntegrator):
     """The classical fourth-order Runge-Kutta method; order 4 in attitude too.
 
-    ``unroll`` (static): whether the compiled step repeats the stages instead of looping over them; by default only for a single vehicle (up to 24
-    state numbers), which gets a third faster and still compiles in about a second.
+    ``unroll`` (static): whether the compiled step repeats the stages instead of looping over them; by default only for a single vehicle
+    (up to 24 state numbers), which gets a third faster and still compiles in about a second.
     """
 
     unroll: bool | None = eqx.field(static=True, default=None)
@@ -90,8 +90,8 @@ class SemiImplicitEuler(AbstractIntegrator):
 class Adaptive(AbstractIntegrator):
     """Dormand-Prince 8(7) with error control through diffrax: the reference that fixed steps are judged by.
 
-    Every control period is integrated by itself to ``rtol``, ``atol``; a period that needs more than ``max_steps`` steps yields NaN, which the
-    run reports.
+    Every control period is integrated by itself to ``rtol``, ``atol``; a period that needs more than ``max_steps`` steps yields NaN, which
+    the run reports.
     """
 
     rtol: float = 1e-9

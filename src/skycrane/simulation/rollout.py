@@ -52,9 +52,9 @@ class Checkpoint(eqx.Module):
 class Run(eqx.Module):
     """A finished rollout.
 
-    ``time`` (n,) s; ``state`` and ``command`` with leading axis n: the state at that time (before an impulse that falls on
-    it) and the command given from it on (at the last sample, the command that was held); ``good`` (n,) bool, False from the first sample on that is not finite or beyond a limit; ``status`` (0 finished,
-    1 diverged, 2 limit) and ``final``, from which another run goes on.
+    ``time`` (n,) s; ``state`` and ``command`` with leading axis n: the state at that time (before an impulse that falls on it) and the
+    command given from it on (at the last sample, the command that was held); ``good`` (n,) bool, False from the first sample on that is
+    not finite or beyond a limit; ``status`` (0 finished, 1 diverged, 2 limit) and ``final``, from which another run goes on.
     """
 
     time: Array
@@ -128,9 +128,7 @@ def simulate(
     events = Timeline() if events is None else events
     events.check({"system": system, "controller": controller, "reference": reference})
     loop = _Loop(substeps, ticks, save_every, step, period)
-    return _rollout(
-        loop, system, controller, reference, sensors, events, limits, integrator or RK4(), initial
-    )
+    return _rollout(loop, system, controller, reference, sensors, events, limits, integrator or RK4(), initial)
 
 
 def whole(total: float, part: float, total_name: str, part_name: str) -> int:

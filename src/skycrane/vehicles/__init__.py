@@ -1,1 +1,1 @@
-
+"""Multirotors: layouts, mass properties, catalogue."""
