@@ -32,7 +32,7 @@ from skycrane.control.model import Gains, VehicleModel, VehicleState, default_ga
 from skycrane.control.reach import carries_any_way, lateral_force
 from skycrane.core.controller import AbstractController, Measurement, Target
 from skycrane.environment.environment import GRAVITY
-from skycrane.math.components import Mat3, Quat, Vec3
+from skycrane.math.components import Mat3, Quat, Vec3, safe_sqrt
 from skycrane.vehicles.multirotor import Multirotor
 
 
@@ -66,6 +66,12 @@ def follow(reference: Any, t: Array) -> Wanted:
         Vec3.of(target.p_W), Vec3.of(target.v_W), Vec3.of(target.a_W), Vec3.of(rate.a_W), Quat.of(target.q_WB).matrix(),
         Vec3.of(target.w_B), Vec3.of(rate.w_B),
     )  # fmt: skip
+
+
+def heading_rate(wanted: Wanted) -> Vec3:
+    """Time derivative of the target's x axis in world axes: R (w x e_x)."""
+    w = wanted.w_D
+    return wanted.R_WD @ Vec3(0.0 * w.x, w.z, -w.y)
 
 
 class _PoseControl(AbstractController):
@@ -190,9 +196,7 @@ class GeometricControl(_PoseControl):
         """Rotor speeds that follow ``reference(t)``."""
         state, wanted = self.model.read(measurement), follow(reference, t)
         A, A_rate, memory = self._outer(wanted, state, memory)
-        heading = wanted.R_WD.T.x
-        turning = wanted.R_WD @ Vec3(0.0 * wanted.w_D.x, wanted.w_D.z, -wanted.w_D.y)  # d/dt of R e_x is R (w x e_x)
-        R_WD, R_rate = jax.jvp(attitude_along, (A, heading), (A_rate, turning))
+        R_WD, R_rate = jax.jvp(attitude_along, (A, wanted.R_WD.T.x), (A_rate, heading_rate(wanted)))
         w_D = (R_WD.T @ R_rate).vee()
         moment_B = self._angular(state, R_WD, w_D, None, memory)
         zero = jnp.zeros_like(A.x)
@@ -232,7 +236,14 @@ class FullPoseControl(_PoseControl):
         return cls(model, default_gains(vehicles, gravity) if gains is None else gains, **options)
 
     def _achieved(self, A: Vec3, state: VehicleState) -> Vec3:
-        return A
+        if self.lateral_force is None:
+            return A
+        A_B = state.R_WB.T @ A
+        sideways = safe_sqrt(A_B.x * A_B.x + A_B.y * A_B.y)
+        most = self.lateral_force / self.model.mass
+        over = sideways > most
+        factor = jnp.where(over, most / jnp.where(over, sideways, 1.0), 1.0)
+        return state.R_WB @ Vec3(factor * A_B.x, factor * A_B.y, jnp.maximum(A_B.z, 0.0))
 
     def _attitude(self, wanted: Wanted, A: Vec3) -> Mat3:
         return self._turned(wanted.R_WD, A)
