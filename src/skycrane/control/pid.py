@@ -2,8 +2,8 @@
 
     position   v_s = v_d + P_p (p_d - p)                                  limited to a speed
     velocity   a_s = a_d + P_v (v_s - v) + I_v int(v_s - v) - D_v v'         with limited tilt
-    attitude   w_s = P_a e_q + R^T Rd w_d        limited to a rate; e_q the quaternion error, w_d from jerk and yaw rate of the target
-    rate       alpha = P_w (w_s - w) + I_w int(w_s - w) - D_w w'
+    attitude   w_s = P_a e_q + R^T Rd w_d        limited to a rate; e_q the quaternion error, w_d from jerk and yaw rate of the
+    target rate       alpha = P_w (w_s - w) + I_w int(w_s - w) - D_w w'
 
 Derivatives act on the measurement, through a first-order low-pass filter.  Anti-windup: an integral stands still while the
 allocation cannot meet the demand that it feeds, or while a limit of its own loop is active, and is bounded.  Structure: L. Meier
@@ -63,8 +63,8 @@ class PidMemory(eqx.Module):
 
 
 def default_pid_gains(vehicles: Multirotor | Sequence[Multirotor], gravity: ArrayLike = GRAVITY) -> PidGains:
-    """Gains (k, 3) from :func:`skycrane.control.model.default_gains`: the same attitude loop; outer loops at half the frequency, since here the
-    attitude's set point comes without the rate of its feedback part; gentle integrals, no derivative terms."""
+    """Gains (k, 3) from :func:`skycrane.control.model.default_gains`: the same attitude loop; outer loops at half the frequency,
+    since here the attitude's set point comes without the rate of its feedback part; gentle integrals, no derivative terms."""
     g = default_gains(vehicles, gravity)
     position, attitude = 0.5 * g.position / g.velocity, g.attitude / g.rate
     velocity, nothing = 0.5 * g.velocity, jnp.zeros_like(position)
@@ -129,7 +129,8 @@ class CascadedPid(AbstractController):
         held = jnp.where(due, new_A.array(), memory.specific_force)
         A = Vec3.of(held)
 
-        # The rate of the attitude's set point comes from the target alone: its jerk tilts the axis, its yaw rate turns the heading.
+        # The rate of the attitude's set point comes from the target alone: its jerk tilts the axis, its yaw rate turns the
+        # heading.
         R_WD, R_rate = jax.jvp(attitude_along, (A, wanted.R_WD.T.x), (wanted.jerk_W, heading_rate(wanted)))
         w_wanted = state.R_WB.T @ (R_WD @ (R_WD.T @ R_rate).vee())
         w_s = g.attitude * quaternion_error(state.R_WB, R_WD).array() + w_wanted.array()
