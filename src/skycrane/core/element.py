@@ -27,9 +27,9 @@ class Wrench(NamedTuple):
         """A force that acts at points ``offset_B`` of bodies with attitudes ``R_WB``."""
         return cls(bodies, force_W, offset_B.cross(R_WB.T @ force_W))
 
-    def power(self, kin: Kinematics) -> Array:
+    def power(self, kin: Kinematics) -> Array | float:
         """Rate of work on the bodies [W], scalar."""
-        total = 0.0
+        total: Array | float = 0.0
         if self.force_W is not None:
             total = total + self.force_W.dot(take(kin.v_W, self.bodies)).sum()
         if self.moment_B is not None:

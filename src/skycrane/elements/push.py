@@ -28,7 +28,7 @@ class Push(AbstractElement):
     def wrench(self, t, kin: Kinematics, memory, command):
         point = kin.points(self.bodies, Vec3.of(self.offset_B))
         push = Wrench.at(self.bodies, Vec3.of(self.offset_B), point.R_WB, Vec3.of(self.force_W))
-        return (Wrench(self.bodies, push.force_W, push.moment_B + Vec3.of(self.moment_B)),), ()
+        return (push, Wrench(self.bodies, None, Vec3.of(self.moment_B))), ()
 
     def outputs(self, t, kin, memory, command):
         return {"force": self.force_W}

@@ -20,7 +20,7 @@ Scalar = Any  # an array of any shape, or a Python float
 class _Components:
     """Shared behaviour: a fixed tuple of named components, elementwise linear algebra."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
     __array_ufunc__ = None  # NumPy arrays hand `array * vector` over to the vector
     __hash__ = None  # type: ignore[assignment]
 
@@ -174,8 +174,12 @@ class Quat(_Components):
         return self * (1.0 / jnp.sqrt(self.norm2()))
 
 
-for _type in (Vec3, Mat3, Quat):
-    jax.tree_util.register_pytree_node(_type, lambda v: (v.components(), None), lambda _, children, cls=_type: cls(*children))
+def _register(kind: type) -> None:
+    jax.tree_util.register_pytree_node(kind, lambda v: (v.components(), None), lambda _, children: kind(*children))
+
+
+for _kind in (Vec3, Mat3, Quat):
+    _register(_kind)
 
 
 def safe_sqrt(square: Scalar) -> Scalar:
