@@ -7,7 +7,7 @@ import pytest
 
 from skycrane.scenario import catalogue, load, loads
 from skycrane.scenario.build import build
-from skycrane.scenario.craft import feet_of, layout_of, multirotor, start_speeds
+from skycrane.scenario.craft import feet_of, hover_speeds, layout_of, multirotor, start_speeds
 from skycrane.scenario.fly import _piece, fly
 from skycrane.scenario.record import record
 
@@ -33,7 +33,7 @@ def flown(text, *overrides):
 def hover(name, *overrides):
     spec = load(name, overrides).scenario.vehicle
     craft = multirotor(spec)
-    return craft, start_speeds(spec, craft, 9.81)
+    return craft, start_speeds(spec, hover_speeds(craft, 9.81))
 
 
 def test_the_tutorial_quad_hovers_at_its_printed_speed():
@@ -46,7 +46,7 @@ def test_every_vehicle_of_the_catalogue_hovers_within_its_limits(name):
     assert np.all(speeds < 0.9 * craft.speed_max)
     wanted = np.array([0, 0, 9.81 * craft.mass, 0, 0, 0])
     thrust = craft.thrust_coefficient * speeds**2
-    np.testing.assert_allclose(craft.effectiveness() @ thrust, wanted, atol=1e-8 * wanted[2])
+    np.testing.assert_allclose(craft.effectiveness() @ thrust, wanted, atol=1e-6 * wanted[2])
 
 
 def test_hover_beyond_the_limits_is_at_the_limit():
@@ -99,9 +99,7 @@ force = [0.0, 0.0, -4.0]
 
 def test_a_rotor_that_fails_loses_its_thrust():
     failure = '[[events]]\nkind = "rotor_failure"\ntime = 0.1\nrotor = 2\nremaining = 0.25\n'
-    thrust = flown(
-        OPEN + failure, "vehicle.rotor.time_constant=0.01", "vehicle.initial.rotors=[500,500,500,500]"
-    ).dataset
+    thrust = flown(OPEN + failure, "vehicle.rotor.time_constant=0.01", "vehicle.initial.rotors=[500,500,500,500]").dataset
     last = thrust["rotor_thrust"].isel(time=-1)
     assert list(last["rotor"].values) == ["uav/1", "uav/2", "uav/3", "uav/4"]
     np.testing.assert_allclose(last.values, [2.5, 0.25 * 2.5, 2.5, 2.5], rtol=1e-9)
@@ -109,9 +107,7 @@ def test_a_rotor_that_fails_loses_its_thrust():
 
 def test_the_wind_event_changes_the_airspeed():
     wind = '[environment.wind]\nkind = "steady"\nvelocity = [1, 0, 0]\n[[events]]\nkind = "wind"\ntime = 0.5\nvelocity = [0, 3, 0]\n'
-    airspeed = flown(
-        OPEN + wind, "environment.gravity=0", "control.speeds=0", "vehicle.initial.rotors=stopped"
-    ).dataset["drag_airspeed"]
+    airspeed = flown(OPEN + wind, "environment.gravity=0", "control.speeds=0", "vehicle.initial.rotors=stopped").dataset["drag_airspeed"]
     assert float(airspeed[0, 0]) == pytest.approx(1.0)
     assert float(airspeed[-1, 0]) == pytest.approx(np.hypot(3.0, 0.0), rel=0.02)
 

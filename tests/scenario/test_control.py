@@ -31,9 +31,7 @@ def test_the_default_is_geometric_hover_at_the_start():
 
 
 def test_gains_that_are_given_replace_computed_ones():
-    b = built(
-        "control={kind='geometric', tilt_max_deg=30, outer_every=4, gains={rate=[9, 8, 7], position_integral=[1, 1, 1]}}"
-    )
+    b = built("control={kind='geometric', tilt_max_deg=30, outer_every=4, gains={rate=[9, 8, 7], position_integral=[1, 1, 1]}}")
     gains = b.controller.gains
     computed = default_gains(multirotor(load("tutorial-quad").scenario.vehicle))
     np.testing.assert_array_equal(gains.rate, [[9, 8, 7]])
@@ -67,9 +65,7 @@ def test_a_figure_eight_crosses_its_center():
 
 @pytest.mark.parametrize("timing", ["times=[0, 2, 5]", "speed=1.0"])
 def test_waypoints_are_reached_in_time(timing):
-    reference = built(
-        f"reference={{kind='waypoints', points=[[0,0,1],[2,0,1],[2,3,1]], yaw_deg=[0, 90, 180], {timing}}}"
-    ).reference
+    reference = built(f"reference={{kind='waypoints', points=[[0,0,1],[2,0,1],[2,3,1]], yaw_deg=[0, 90, 180], {timing}}}").reference
     np.testing.assert_allclose(target(reference, 2.0).p_W, [[2, 0, 1]], atol=1e-12)
     np.testing.assert_allclose(target(reference, 5.0).p_W, [[2, 3, 1]], atol=1e-12)
     np.testing.assert_allclose(target(reference, 5.0).v_W, 0, atol=1e-12)

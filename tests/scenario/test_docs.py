@@ -36,6 +36,4 @@ def test_the_reference_is_up_to_date():
 
 
 if __name__ == "__main__":
-    PAGE.write_text(
-        TEXT.split("<!-- reference -->")[0] + "<!-- reference -->\n\n" + reference() + "\n", encoding="utf-8"
-    )
+    PAGE.write_text(TEXT.split("<!-- reference -->")[0] + "<!-- reference -->\n\n" + reference() + "\n", encoding="utf-8")

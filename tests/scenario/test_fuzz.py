@@ -19,9 +19,7 @@ SCALARS = st.one_of(
     st.text(max_size=12),
     st.sampled_from(["none", "steady", "hover", "circle", "ring", "tutorial-quad", "uav", "1", "geometric", "impulse"]),
 )
-WORDS = sorted(
-    {*Scenario.model_fields, "kind", "mass", "inertia", "rotors", "rotor", "position", "layout", "model", "time"}
-)
+WORDS = sorted({*Scenario.model_fields, "kind", "mass", "inertia", "rotors", "rotor", "position", "layout", "model", "time"})
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(

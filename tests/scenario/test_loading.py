@@ -43,9 +43,7 @@ def test_keys_of_the_scenario_replace_those_of_the_model(tmp_path):
 
 
 def test_a_model_may_be_a_file_beside_the_scenario(tmp_path):
-    (tmp_path / "mine.toml").write_text(
-        'schema_version = "1"\nname = "mine"\n[vehicle]\nmodel = "crazyflie"\nmass = 0.03\n'
-    )
+    (tmp_path / "mine.toml").write_text('schema_version = "1"\nname = "mine"\n[vehicle]\nmodel = "crazyflie"\nmass = 0.03\n')
     (tmp_path / "fly.toml").write_text('schema_version = "1"\nname = "fly"\n[vehicle]\nmodel = "mine.toml"\n')
     spec = load(tmp_path / "fly.toml").scenario.vehicle
     assert spec.mass == 0.03

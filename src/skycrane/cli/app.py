@@ -7,14 +7,17 @@ from importlib.metadata import version
 from cyclopts import App
 from rich.console import Console
 
-from skycrane.cli import describe, files, run, show
+from skycrane.cli import describe, files, run, show, steady
 
 app = App(
     name="skycrane",
     help="Simulate multirotors that push, lift, carry and tow. Start with `skycrane run`.",
     version=lambda: f"skycrane {version('skycrane')}",
 )
-for command in (run.run, files.check, describe.describe, files.list_, files.new, show.plot, show.view, files.schema):
+COMMANDS = (
+    run.run, files.check, describe.describe, steady.trim, steady.linearize, files.list_, files.new, show.plot, show.view, files.schema,
+)  # fmt: skip
+for command in COMMANDS:
     app.command(command, name=command.__name__.rstrip("_"))
 
 

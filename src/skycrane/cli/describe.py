@@ -19,9 +19,7 @@ def describe(
     target: Target = None,
     *,
     changes: Changes = (),
-    as_json: Annotated[
-        bool, Parameter(name="--json", negative=(), help="Print the same as JSON and nothing else.")
-    ] = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print the same as JSON and nothing else.")] = False,
 ) -> None:
     """Tell what a vehicle can do: mass, inertia, allocation, hover margin, largest stable step."""
     loaded = load_target(target, changes)
@@ -82,13 +80,13 @@ def vehicle_facts(built: Built, name: str) -> dict[str, Any]:
 
 def run_facts(built: Built) -> dict[str, Any]:
     """The step against the fastest thing in the system."""
-    rate = built.system.rate_bound(built.system.prepare())
-    radius = float(built.integrator.stability_radius)
+    from skycrane.scenario.record import largest_step
+
     return {
         "step_s": built.scenario.run.step,
         "control_period_s": built.scenario.run.tick,
-        "fastest_rate_1_s": rate,
-        "largest_stable_step_s": radius / rate if rate > 0 and radius != float("inf") else None,
+        "fastest_rate_1_s": built.system.rate_bound(built.system.prepare()),
+        "largest_stable_step_s": largest_step(built),
     }
 
 

@@ -37,9 +37,7 @@ def check(
         scenario = loaded.scenario
         rotors = ", ".join(f"{body} with {v.spec.rotor_count} rotors" for body, v in scenario.fleet.items())
         events = f", {len(scenario.events)} events" if scenario.events else ""
-        console().print(
-            f"[green]ok[/green] {loaded.source}: {scenario.run.duration:g} s, {rotors}{events}", soft_wrap=True
-        )
+        console().print(f"[green]ok[/green] {loaded.source}: {scenario.run.duration:g} s, {rotors}{events}", soft_wrap=True)
     return USER_ERROR if failed else 0
 
 
@@ -67,9 +65,7 @@ def list_(*, as_json: Annotated[bool, Parameter(name="--json", negative=())] = F
 def new(
     name: Annotated[str, Parameter(help="Name of the scenario; writes NAME.toml here.")],
     *,
-    source: Annotated[
-        str | None, Parameter(name="--from", help="Scenario or file to copy instead of the starter.")
-    ] = None,
+    source: Annotated[str | None, Parameter(name="--from", help="Scenario or file to copy instead of the starter.")] = None,
     force: Annotated[bool, Parameter(negative=(), help="Write over a file of this name.")] = False,
 ) -> None:
     """Write a commented scenario file to start from."""
@@ -85,18 +81,14 @@ def new(
         raise UserError(f"there is no directory {path.parent}")
     try:
         origin = find(source) if source else Path(__file__).parent / STARTER
-        text = re.sub(
-            r'^name = ".*"$', f'name = "{path.stem}"', origin.read_text(encoding="utf-8"), count=1, flags=re.M
-        )
+        text = re.sub(r'^name = ".*"$', f'name = "{path.stem}"', origin.read_text(encoding="utf-8"), count=1, flags=re.M)
         loads(text, str(path), folder=path.parent)
     except ScenarioError as error:
         raise UserError(str(error)) from None
     path.write_text(text, encoding="utf-8")
     out = console()
     out.print(f"wrote {path}", soft_wrap=True)
-    out.print(
-        f"next: edit it, then [bold]skycrane check {path}[/bold] and [bold]skycrane run {path}[/bold]", soft_wrap=True
-    )
+    out.print(f"next: edit it, then [bold]skycrane check {path}[/bold] and [bold]skycrane run {path}[/bold]", soft_wrap=True)
 
 
 def schema(

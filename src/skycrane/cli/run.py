@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from skycrane.scenario import LoadedScenario
+    from skycrane.scenario.build import Built
 
 RESULT, SUMMARY, REPLAY = "result.nc", "summary.json", "replay.html"
 
@@ -32,9 +33,7 @@ def run(
     changes: Changes = (),
     duration: Annotated[float | None, Parameter(help="Simulated time in s, instead of the scenario's.")] = None,
     seed: Annotated[int | None, Parameter(help="Seed, instead of the scenario's.")] = None,
-    as_json: Annotated[
-        bool, Parameter(name="--json", negative=(), help="Print the summary as JSON and nothing else.")
-    ] = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print the summary as JSON and nothing else.")] = False,
     quiet: Annotated[bool, Parameter(negative=(), help="Print nothing but errors.")] = False,
     force: Annotated[bool, Parameter(negative=(), help="Write into a directory that is not empty.")] = False,
 ) -> int:
@@ -77,6 +76,7 @@ def fly_and_write(loaded: LoadedScenario, folder: Path, screen: Console) -> tupl
 
         import_s = time.perf_counter() - began
         built = build(scenario)
+    refuse_unstable(built, screen)
     with _bar(screen, scenario.run.duration) as progress:
         flight = fly(built, progress)
     with _busy(screen, "writing results"):
@@ -84,6 +84,17 @@ def fly_and_write(loaded: LoadedScenario, folder: Path, screen: Console) -> tupl
         folder.mkdir(parents=True, exist_ok=True)
         files = _write(folder, result, summary)
     return summary, files
+
+
+def refuse_unstable(built: Built, screen: Console) -> None:
+    """Say so before the run where the step is too long; refuse it where it is so by a factor of two."""
+    from skycrane.scenario.record import largest_step, warnings_before
+
+    limit = largest_step(built)
+    for warning in warnings_before(built):
+        if limit is not None and built.scenario.run.step > 2 * limit:
+            raise UserError(f"{warning}: the run would diverge; give a shorter step")
+        screen.print(f"[yellow]warning:[/yellow] {warning}", soft_wrap=True)
 
 
 def _write(folder: Path, result: Any, summary: dict[str, Any]) -> list[Path]:
@@ -169,6 +180,8 @@ def _report(screen: Console, summary: dict[str, Any], files: list[Path]) -> None
     table.add_row("wall time", f"{timings['compile_s']:.2g} s to compile, {timings['run_s']:.2g} s to fly")
     table.add_row("real-time factor", f"{timings['real_time_factor']:.4g}")
     screen.print(table)
+    for warning in summary["warnings"]:
+        screen.print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
     if summary["diagnosis"]:
         screen.print(f"[{colors[status]}]{escape(summary['diagnosis'])}[/]", soft_wrap=True)
     plots = [path for path in files if path.suffix == ".png"]

@@ -16,9 +16,7 @@ Result = Annotated[Path, Parameter(help="A result directory, or its result.nc.")
 
 def plot(
     result: Result,
-    variables: Annotated[
-        tuple[str, ...], Parameter(help="Variables to plot one by one; the standard plots by default.")
-    ] = (),
+    variables: Annotated[tuple[str, ...], Parameter(help="Variables to plot one by one; the standard plots by default.")] = (),
     *,
     out: Annotated[Path | None, Parameter(help="Directory for the plots; that of the result by default.")] = None,
 ) -> None:

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from skycrane.control.model import Gains, default_gains
-from skycrane.control.pose import FullPoseControl, GeometricControl
-from skycrane.control.references import Circle, FigureEight, Hover
-from skycrane.control.splines import Waypoints
 from skycrane.core.bodies import State
-from skycrane.core.controller import AbstractController, AbstractReference, Constant, Team
+from skycrane.core.controller import AbstractController, AbstractSensors, Team
 from skycrane.core.element import AbstractElement
-from skycrane.core.events import Event, Impulse, Timeline
+from skycrane.core.events import Timeline
 from skycrane.core.system import System
 from skycrane.elements.contact import GroundContact
 from skycrane.elements.drag import Drag
 from skycrane.elements.gravity import Gravity
 from skycrane.elements.push import Push
-from skycrane.environment.air import AbstractWind, Air, NoWind, SteadyWind
-from skycrane.environment.environment import Environment
-from skycrane.environment.ground import Ground
 from skycrane.simulation.integrators import RK4, AbstractIntegrator, Adaptive, SemiImplicitEuler
 from skycrane.simulation.rollout import Limits
-from skycrane.vehicles.multirotor import Multirotor, bodies_for, rotors_for
+from skycrane.vehicles.multirotor import Multirotor, bodies_for
 
-from .control import GainsSpec, RotorSpeedsControl
-from .craft import feet_of, multirotor, start_speeds
-from .environment import EnvironmentSpec
-from .environment import SteadyWind as SteadyWindSpec
-from .events import ImpulseEvent, PushEvent, RotorFailureEvent, WindEvent
-from .reference import CircleReference, HoverReference, WaypointsReference
+from .craft import feet_of, hover_speeds, multirotor, rotors_element, start_speeds, steady_speeds, throttle_of
+from .events import PushEvent
+from .instruments import sensors_of
+from .paths import reference_of
+from .pilots import controller_of
 from .scenario import SINGLE, Scenario, Vehicle
+from .surroundings import environment_of
+from .timeline import rotors_of, timeline_of
 
 
 @dataclass(frozen=True)
@@ -51,6 +44,7 @@ class Built:
     timeline: Timeline
     integrator: AbstractIntegrator
     limits: Limits | None
+    sensors: AbstractSensors
 
     @property
     def followed(self) -> Any:
@@ -63,11 +57,16 @@ class Built:
 def build(scenario: Scenario) -> Built:
     """Everything that `simulate` needs, in the precision that JAX is set to."""
     fleet = scenario.fleet
-    crafts = {name: multirotor(vehicle.spec) for name, vehicle in fleet.items()}
+    environment = environment_of(scenario)
+    # The density at world height 0: coefficients of blade elements are those of hover there.
+    density = float(environment.air.density)
+    crafts = {name: multirotor(vehicle.spec, density) for name, vehicle in fleet.items()}
+    gravity = scenario.environment.gravity
+    hover = {name: hover_speeds(craft, gravity) for name, craft in crafts.items()}
     system = System(
         bodies_for(tuple(crafts), list(crafts.values())),
-        _elements(scenario, crafts),
-        environment=_environment(scenario.environment),
+        _elements(scenario, crafts, hover),
+        environment=environment,
         keep_ledger=True,
     )
     initial = system.initial_state(
@@ -76,8 +75,14 @@ def build(scenario: Scenario) -> Built:
         velocity=[v.spec.initial.velocity for v in fleet.values()],
         angular_velocity=[v.spec.initial.angular_velocity for v in fleet.values()],
     )
-    controllers = {name: _controller(name, v, crafts[name], scenario) for name, v in fleet.items()}
-    references = {name: _reference(v) for name, v in fleet.items()}
+    controllers = {
+        name: controller_of(
+            v, crafts[name], scenario.bodies.index(name), rotors_of(scenario, name), gravity,
+            scenario.run.tick, steady_speeds(v.spec, hover[name]), throttle_of(v.spec),
+        )
+        for name, v in fleet.items()
+    }  # fmt: skip
+    references = {name: reference_of(v) for name, v in fleet.items()}
     alone = scenario.vehicle is not None
     return Built(
         scenario,
@@ -86,15 +91,11 @@ def build(scenario: Scenario) -> Built:
         controllers[SINGLE] if alone else Team(controllers),
         references[SINGLE] if alone else references,
         initial,
-        _timeline(scenario),
+        timeline_of(scenario, controllers),
         _integrator(scenario),
         _limits(scenario),
+        sensors_of(scenario),
     )
-
-
-def rotors_of(scenario: Scenario, name: str) -> str:
-    """Name of the element that holds a vehicle's rotors, which is also the name of its command."""
-    return "rotors" if scenario.vehicle is not None else f"rotors_{name}"
 
 
 def attitude(vehicle: Vehicle) -> np.ndarray:
@@ -111,13 +112,13 @@ def attitude(vehicle: Vehicle) -> np.ndarray:
     )
 
 
-def _elements(scenario: Scenario, crafts: dict[str, Multirotor]) -> dict[str, AbstractElement]:
+def _elements(scenario: Scenario, crafts: dict[str, Multirotor], hover: dict[str, np.ndarray]) -> dict[str, AbstractElement]:
     elements: dict[str, AbstractElement] = {"gravity": Gravity()}
     fleet, index = scenario.fleet, {name: i for i, name in enumerate(scenario.bodies)}
     for name, craft in crafts.items():
-        speeds = start_speeds(fleet[name].spec, craft, scenario.environment.gravity)
+        speeds = start_speeds(fleet[name].spec, hover[name])
         # An element for each vehicle, so that each has a command of its own.
-        elements[rotors_of(scenario, name)] = rotors_for([craft], (index[name],), speeds[None])
+        elements[rotors_of(scenario, name)] = rotors_element(fleet[name].spec, craft, index[name], speeds)
     drags = {name: v.spec.drag for name, v in fleet.items() if v.spec.drag is not None}
     if drags:
         centers = np.array([drag.center or fleet[name].spec.com for name, drag in drags.items()], dtype=float)
@@ -143,38 +144,6 @@ def _elements(scenario: Scenario, crafts: dict[str, Multirotor]) -> dict[str, Ab
     return elements
 
 
-def _environment(spec: EnvironmentSpec) -> Environment:
-    wind: AbstractWind = NoWind()
-    if isinstance(spec.wind, SteadyWindSpec):
-        wind = SteadyWind(jnp.array(spec.wind.velocity, dtype=float))
-    ground = None if spec.ground is None else Ground(spec.ground.height)
-    return Environment(spec.gravity, Air(spec.air_density, wind), ground)
-
-
-def _timeline(scenario: Scenario) -> Timeline:
-    """Events by their paths into the system. A push is switched on by one event and off by another."""
-    events, impulses, push = [], [], 0
-    for event in scenario.events:
-        time = jnp.array(event.time, dtype=float)
-        if isinstance(event, RotorFailureEvent):
-            element = rotors_of(scenario, event.vehicle or scenario.bodies[0])
-            # Thrust and moment go with the square of the speed.
-            left = jnp.sqrt(jnp.array(event.remaining, dtype=float))
-            events.append(Event(f"system.elements.{element}.speed_fraction[0, {event.rotor - 1}]", time, left))
-        elif isinstance(event, ImpulseEvent):
-            body = scenario.bodies.index(event.body or scenario.bodies[0])
-            linear_W, offset_B = jnp.array(event.linear, dtype=float), jnp.array(event.point, dtype=float)
-            impulses.append(Impulse(body, time, linear_W, offset_B=offset_B))
-        elif isinstance(event, PushEvent):
-            path = f"system.elements.push.force_W[{push}]"
-            force_W = jnp.array(event.force, dtype=float)
-            events += [Event(path, time, force_W), Event(path, time + event.duration, jnp.zeros(3))]
-            push += 1
-        elif isinstance(event, WindEvent):
-            events.append(Event("system.environment.air.wind.velocity", time, jnp.array(event.velocity, dtype=float)))
-    return Timeline(tuple(events), tuple(impulses))
-
-
 def _integrator(scenario: Scenario) -> AbstractIntegrator:
     return {"rk4": RK4, "semi_implicit_euler": SemiImplicitEuler, "adaptive": Adaptive}[scenario.run.integrator]()
 
@@ -184,54 +153,3 @@ def _limits(scenario: Scenario) -> Limits | None:
     if run.max_distance is None and run.max_speed is None:
         return None
     return Limits(run.max_distance or jnp.inf, run.max_speed or jnp.inf)
-
-
-FEEDBACK: dict[str, type[GeometricControl] | type[FullPoseControl]] = {
-    "geometric": GeometricControl,
-    "full_pose": FullPoseControl,
-}
-
-
-def _controller(name: str, vehicle: Vehicle, craft: Multirotor, scenario: Scenario) -> AbstractController:
-    control, element = vehicle.control, rotors_of(scenario, name)
-    if isinstance(control, RotorSpeedsControl):
-        speeds = jnp.broadcast_to(jnp.array(control.speeds, dtype=float), (1, craft.count))
-        return Constant({element: speeds})
-    body = scenario.bodies.index(name)
-    return FEEDBACK[control.kind].of(
-        craft,
-        (body,),
-        element,
-        scenario.environment.gravity,
-        _gains(control.gains, default_gains(craft, scenario.environment.gravity)),
-        tilt_max=float(np.deg2rad(control.tilt_max_deg)),
-        outer_every=control.outer_every,
-    )
-
-
-def _gains(given: GainsSpec, computed: Gains) -> Gains:
-    """The given gains in place of the computed ones."""
-    changed = {name: jnp.array([value], dtype=float) for name, value in given if value is not None}
-    return dataclasses.replace(computed, **changed)
-
-
-def _reference(vehicle: Vehicle) -> AbstractReference | None:
-    """What the vehicle follows; None for one without feedback."""
-    if isinstance(vehicle.control, RotorSpeedsControl):
-        return None
-    spec, initial = vehicle.reference, vehicle.spec.initial
-    if isinstance(spec, HoverReference):
-        yaw_deg = initial.attitude_deg[2] if spec.yaw_deg is None else spec.yaw_deg
-        return Hover.create(np.array(spec.position or initial.position), np.deg2rad(yaw_deg))
-    if isinstance(spec, WaypointsReference):
-        points_W, yaw = np.array(spec.points), np.deg2rad(spec.yaw_deg)
-        if spec.times is None:
-            assert spec.speed is not None
-            return Waypoints.at_speed(points_W, spec.speed, minimize=spec.minimize, yaw=yaw)
-        return Waypoints.create(points_W, np.array(spec.times), minimize=spec.minimize, yaw=yaw)
-    center_W, phase, yaw = np.array([*spec.center, spec.height]), np.deg2rad(spec.phase_deg), np.deg2rad(spec.yaw_deg)
-    options: dict[str, Any] = {"phase": phase, "ramp": spec.ramp, "yaw": yaw, "heading": spec.heading}
-    if isinstance(spec, CircleReference):
-        period = spec.period if spec.direction == "ccw" else -spec.period
-        return Circle.create(center_W, spec.radius, period, **options)
-    return FigureEight.create(center_W, spec.length, spec.width, spec.period, **options)

@@ -22,6 +22,4 @@ def catalogue(kind: str) -> dict[str, Path]:
 
 def titles(kind: str) -> dict[str, str]:
     """One line about each bundled file."""
-    return {
-        name: str(tomllib.loads(path.read_text("utf-8")).get("title", "")) for name, path in catalogue(kind).items()
-    }
+    return {name: str(tomllib.loads(path.read_text("utf-8")).get("title", "")) for name, path in catalogue(kind).items()}

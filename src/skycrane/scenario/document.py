@@ -22,12 +22,12 @@ def _sections(path: str, spec: type[BaseModel], seen: dict[type[BaseModel], str]
     """The table of one class, then those of the tables within it; a class is written out once."""
     seen[spec] = path
     heading = f"`[{path}]`" if path else "Top level"
-    if "kind" in spec.model_fields:
+    if _kinds(spec) == 1:
         heading += f' with `kind = "{_kind(spec)}"`'
     lines = [f"### {heading}", "", (spec.__doc__ or "").split("\n\n")[0].strip(), ""]
     rows, inner = [], []
     for name, field in spec.model_fields.items():
-        if name == "kind":
+        if name == "kind" and _kinds(spec) == 1:
             continue
         tables = list(_tables(field.annotation))
         rows.append(f"| `{name}` | {_type(field, bool(tables))} | {_default(field)} | {field.description or ''} |")
@@ -95,6 +95,12 @@ def _default(field: FieldInfo) -> str:
     if value is None or isinstance(value, (BaseModel, dict)) or value in ((), ""):
         return ""
     return f"`{format_value(value)}`"
+
+
+def _kinds(spec: type[BaseModel]) -> int:
+    """How many values `kind` can have here; one where it tells this table from others, none where there is no such key."""
+    field = spec.model_fields.get("kind")
+    return 0 if field is None else len(typing.get_args(field.annotation))
 
 
 def _kind(spec: type[BaseModel]) -> str:

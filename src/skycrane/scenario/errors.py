@@ -279,7 +279,7 @@ def _is_spec(annotation: Any) -> bool:
 
 def _tag_of(member: Any) -> str:
     """What tells a member of a union apart: the `kind` of a table, or the words of a `Tag`."""
-    if _is_spec(member):
+    if _is_spec(member) and "kind" in member.model_fields:
         return str(typing.get_args(member.model_fields["kind"].annotation)[0])
     tags = [item.tag for item in typing.get_args(member) if isinstance(item, Tag)]
     return tags[0] if tags else ""

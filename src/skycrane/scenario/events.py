@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from .base import Count, Force, Impulse, Number, Period, Position, Spec, Time, Unit, Velocity
+from .base import Count, Degrees, Force, Impulse, Number, Period, Position, Problem, Spec, Time, Unit, Velocity, refuse
 
 MAX_EVENTS = 1000
 
@@ -21,6 +21,7 @@ class RotorFailureEvent(Spec):
     remaining: Annotated[Number, Field(ge=0, le=1), Unit("-")] = Field(
         default=0.0, description="part of thrust and moment that is left: 0 dead, 1 whole again"
     )
+    detected_after: Time | None = Field(default=None, description="when the controller's allocation learns of it; without it never")
 
 
 class ImpulseEvent(Spec):
@@ -44,11 +45,37 @@ class PushEvent(Spec):
 
 
 class WindEvent(Spec):
-    """From this time on a `steady` wind has another velocity."""
+    """From this time on the `steady` or `shear` wind has another velocity."""
 
     kind: Literal["wind"]
     time: Time = Field(description="from the start of the run")
     velocity: Velocity = Field(description="of the air in world axes")
 
 
-EventSpec = Annotated[RotorFailureEvent | ImpulseEvent | PushEvent | WindEvent, Field(discriminator="kind")]
+class GustEvent(Spec):
+    """A gust of the shape 1 - cos, on top of any other wind."""
+
+    kind: Literal["gust"]
+    time: Time = Field(description="of its beginning, from the start of the run")
+    velocity: Velocity = Field(description="of the air at its height, world axes")
+    rise: Period = Field(description="from nothing to its height, and as long to fade again")
+    hold: Time = Field(default=0.0, description="at its height; 0 for a single bump")
+
+
+class TargetEvent(Spec):
+    """From this time on a vehicle with a `hover` reference has another place to be."""
+
+    kind: Literal["target"]
+    time: Time = Field(description="from the start of the run")
+    vehicle: str | None = Field(default=None, description="which vehicle; may be left out where there is only one")
+    position: Position | None = Field(default=None, description="world axes; the old one by default")
+    yaw_deg: Degrees | None = Field(default=None, description="the old one by default")
+
+    @model_validator(mode="after")
+    def _something_changes(self) -> TargetEvent:
+        if self.position is None and self.yaw_deg is None:
+            refuse([Problem(("position",), "missing: give position or yaw_deg")])
+        return self
+
+
+EventSpec = Annotated[RotorFailureEvent | ImpulseEvent | PushEvent | WindEvent | GustEvent | TargetEvent, Field(discriminator="kind")]

@@ -41,7 +41,7 @@ def fly(built: Built, progress: Callable[[float, float], None] | None = None) ->
     pieces: list[Run] = []
     walls: list[float] = []
     # A checkpoint for the first piece too: starting from a state would be compiled as another program.
-    first = at = start(built.system, built.controller, built.reference, built.initial)
+    first = at = start(built.system, built.controller, built.reference, built.initial, built.sensors)
     for number in range(math.ceil(samples / length)):
         piece, wall = _timed(built, at, length)
         pieces.append(piece)
@@ -84,6 +84,7 @@ def options(built: Built) -> dict[str, Any]:
         "integrator": built.integrator,
         "events": built.timeline,
         "limits": built.limits,
+        "sensors": built.sensors,
     }
 
 

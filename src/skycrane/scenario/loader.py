@@ -21,6 +21,7 @@ from .base import Problem
 from .bundled import catalogue
 from .errors import ScenarioError, problems_of
 from .overrides import PathKey, apply_override, parse_override
+from .records import put_records_in
 from .scenario import Scenario, nearest
 
 MAX_FILE_BYTES = 5_000_000
@@ -57,16 +58,12 @@ def load(name_or_file: str | Path, overrides: Iterable[str] = ()) -> LoadedScena
     return load_tables(read_toml(path), source=_shown(path), folder=path.parent, overrides=overrides)
 
 
-def loads(
-    text: str, source: str = "<text>", overrides: Iterable[str] = (), folder: Path | None = None
-) -> LoadedScenario:
+def loads(text: str, source: str = "<text>", overrides: Iterable[str] = (), folder: Path | None = None) -> LoadedScenario:
     """Load and check a scenario from TOML text; relative models are looked for in `folder`."""
     return load_tables(parse_toml(text, source), source, folder or Path.cwd(), overrides)
 
 
-def load_tables(
-    tables: dict[str, Any], source: str, folder: Path | None = None, overrides: Iterable[str] = ()
-) -> LoadedScenario:
+def load_tables(tables: dict[str, Any], source: str, folder: Path | None = None, overrides: Iterable[str] = ()) -> LoadedScenario:
     """Check a scenario that is given as tables (dictionaries, lists, numbers and texts), as TOML would hold them."""
     tables = copy.deepcopy(tables)
     changes: list[tuple[str, PathKey, Any]] = [(f"--set {text}", *parse_override(text)) for text in overrides]
@@ -78,6 +75,7 @@ def load_tables(
     for text, path, value in changes:
         if not _names_model(path, value):
             apply_override(tables, path, value, text)
+    put_records_in(tables, source, folder or Path.cwd())
     return LoadedScenario(validate(tables, source), source, tables)
 
 
@@ -166,12 +164,11 @@ def _put_models_in(tables: dict[str, Any], source: str, folder: Path, depth: int
         if not isinstance(model, str):
             continue
         if depth == MAX_MODEL_DEPTH:
-            raise ScenarioError(
-                source, [Problem(("vehicle", "model"), "models refer to one another in a circle", model)]
-            )
+            raise ScenarioError(source, [Problem(("vehicle", "model"), "models refer to one another in a circle", model)])
         path = _find_model(model, source, folder)
         base = read_toml(path)
         _put_models_in(base, _shown(path), path.parent, depth + 1)
+        put_records_in(base, _shown(path), path.parent)
         # Checked by itself, so that a mistake in it is reported in its own file.
         if validate(base, _shown(path)).vehicle is None:
             raise ScenarioError(_shown(path), [Problem(("vehicle",), "missing: a model is a file with one [vehicle]")])
@@ -190,9 +187,7 @@ def _find_model(model: str, source: str, folder: Path) -> Path:
         return known[model]
     at = ("vehicle", "model")
     if not model.endswith(".toml"):
-        raise ScenarioError(
-            source, [Problem(at, f"there is no catalogue vehicle of this name{nearest(model, known)}", model)]
-        )
+        raise ScenarioError(source, [Problem(at, f"there is no catalogue vehicle of this name{nearest(model, known)}", model)])
     relative = Path(model)
     # A scenario may come from anywhere: it reads nothing outside its own directory.
     if relative.is_absolute() or ".." in relative.parts:

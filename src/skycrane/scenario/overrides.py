@@ -67,9 +67,7 @@ def apply_override(data: dict[str, Any], path: PathKey, value: Any, source: str)
 def _refuse(path: PathKey, depth: int, node: Any, source: str) -> None:
     parent = path[:depth]
     if isinstance(path[depth], int):
-        reason = (
-            f"has {len(node)} entries, counted from 0" if isinstance(node, list) else "is not a list in this scenario"
-        )
+        reason = f"has {len(node)} entries, counted from 0" if isinstance(node, list) else "is not a list in this scenario"
     else:
         reason = "is a value, not a table" if not isinstance(node, Mapping) else "has no such key"
     raise ScenarioError(source, [Problem(parent, f"{reason}; cannot set {path[depth]!r} in it")])

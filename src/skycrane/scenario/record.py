@@ -7,19 +7,31 @@ import platform
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from skycrane.analysis.metrics import metrics
+from skycrane.core.events import Timeline
+from skycrane.elements.rotor_aero import BladeElementRotors
+from skycrane.elements.rotor_validity import validity_warnings
+from skycrane.elements.rotors import AbstractRotors
+from skycrane.math.components import Vec3
 from skycrane.simulation.dataset import to_dataset
 from skycrane.simulation.diagnose import diagnose
-from skycrane.simulation.samples import sample
+from skycrane.simulation.rollout import Run
+from skycrane.simulation.samples import Samples, sample
 
 from .build import Built
-from .events import ImpulseEvent, PushEvent, RotorFailureEvent
+from .environment import NoWind as NoWindSpec
+from .events import GustEvent, ImpulseEvent, PushEvent, RotorFailureEvent, TargetEvent
 from .fly import Flight, options
 from .loader import LoadedScenario
 from .scenario import Scenario
 from .scene import scene
+from .timeline import rotors_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,6 +52,7 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
     targets = built.followed
     samples = sample(run, built.system, targets, events=built.timeline, control_period=scenario.run.tick)
     dataset = to_dataset(run, built.system, targets, samples=samples, attributes=_attributes(loaded, built))
+    _add_air(dataset, samples, built)
     wrong = diagnose(run, built.system, built.controller, built.reference, built.initial, **options(built))
     flown = float(samples.time[-1])
     timings = {
@@ -51,7 +64,8 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
     summary = {
         "status": run.status_name,
         "diagnosis": None if wrong is None else wrong.message,
-        "metrics": metrics(run, built.system, targets, samples=samples),
+        "metrics": _metrics(run, built, targets, samples),
+        "warnings": [*warnings_before(built), *_warnings(built, samples)],
         "timings": {name: float(f"{value:.4g}") for name, value in timings.items()},
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
         "seed": scenario.run.seed,
@@ -59,6 +73,69 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
         "scenario_hash": loaded.digest,
     }
     return Record(dataset, summary)
+
+
+def warnings_before(built: Built) -> list[str]:
+    """What can be said against a run before it is flown: a step that its fastest part does not stand."""
+    step, limit = built.scenario.run.step, largest_step(built)
+    if limit is None or step <= limit:
+        return []
+    return [f"run.step = {step:g} s is longer than {limit:.3g} s, the largest that the fastest part of the system stands"]
+
+
+def largest_step(built: Built) -> float | None:
+    """The longest step [s] with which the integrator is stable for the fastest element; None where none is stiff."""
+    rate = built.system.rate_bound(built.system.prepare())
+    radius = float(built.integrator.stability_radius)
+    return radius / rate if rate > 0 and radius != float("inf") else None
+
+
+def _warnings(built: Built, samples: Samples) -> list[str]:
+    """Where the rotors left what their model describes, in sentences."""
+    sentences = []
+    for name, craft in built.crafts.items():
+        element = rotors_of(built.scenario, name)
+        labels = [f"{name}/{i + 1}" for i in range(craft.count)]
+        sentences += validity_warnings(samples.time, samples.outputs[element], labels)
+    return [f"{sentence[0].upper()}{sentence[1:].rstrip(',;')}." for sentence in sentences]
+
+
+def _metrics(run: Run, built: Built, targets: Any, samples: Samples) -> dict[str, float]:
+    """The metrics, of commands as speeds and of rotors by their coefficients, whatever the vehicle takes and has."""
+    system, command = built.system, dict(samples.command)
+    for name in built.crafts:
+        element = rotors_of(built.scenario, name)
+        rotors = system.elements[element]
+        assert isinstance(rotors, AbstractRotors)
+        if rotors.throttle is not None:
+            command[element] = samples.outputs[element]["speed_command"]
+        if isinstance(rotors, BladeElementRotors):
+            elements = {**system.elements, element: rotors.quadratic(float(system.environment.air.density))}
+            system = eqx.tree_at(lambda s: s.elements, system, elements)
+    out = metrics(run, system, targets, samples=samples._replace(command=command))
+    lowest = [float(log["state_of_charge"].min()) for log in samples.outputs.values() if "state_of_charge" in log]
+    return out | ({"charge_min_fraction": min(lowest)} if lowest else {})
+
+
+def _add_air(dataset: xr.Dataset, samples: Samples, built: Built) -> None:
+    """The wind at every body, where there is one."""
+    if all(isinstance(wind, NoWindSpec) for wind in built.scenario.environment.winds) and not any(
+        isinstance(event, GustEvent) for event in built.scenario.events
+    ):
+        return
+    changes = Timeline(tuple(e for e in built.timeline.events if e.path.startswith("system.environment")))
+    period = built.scenario.run.tick
+
+    @jax.jit
+    def wind(t: Array, p_WB: Array) -> Array:
+        parts = {"system": built.system}
+        air = changes.apply(jnp.round(t / period), period, parts)["system"].environment.air
+        p_W = Vec3.of(p_WB)
+        return jnp.stack([jnp.broadcast_to(v, p_W.x.shape) for v in air.velocity_W(t, p_W).components()], -1)
+
+    values = jax.vmap(wind)(jnp.asarray(samples.time), jnp.asarray(samples.state.bodies.p_WB))
+    meaning = {"units": "m/s", "long_name": "velocity of the air at the body, world axes"}
+    dataset["wind"] = (("time", "body", "axis"), np.asarray(values), meaning)
 
 
 def _attributes(loaded: LoadedScenario, built: Built) -> dict[str, Any]:
@@ -82,11 +159,17 @@ def event_labels(scenario: Scenario) -> list[dict[str, Any]]:
         if isinstance(event, RotorFailureEvent):
             rotor = f"{event.vehicle or scenario.bodies[0]}/{event.rotor}"
             text = f"rotor {rotor} fails" if event.remaining == 0 else f"rotor {rotor} at {100 * event.remaining:g} %"
+            if event.detected_after:
+                labels.append({"time": event.time + event.detected_after, "label": "controller knows"})
         elif isinstance(event, ImpulseEvent):
             text = f"blow of {np.linalg.norm(event.linear):.3g} N s"
         elif isinstance(event, PushEvent):
             text = f"push of {np.linalg.norm(event.force):.3g} N"
             labels.append({"time": event.time + event.duration, "label": "push ends"})
+        elif isinstance(event, GustEvent):
+            text = f"gust of {np.linalg.norm(event.velocity):.3g} m/s"
+        elif isinstance(event, TargetEvent):
+            text = "new target"
         else:
             text = f"wind of {np.linalg.norm(event.velocity):.3g} m/s"
         labels.append({"time": event.time, "label": text})

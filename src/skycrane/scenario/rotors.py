@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from .base import Coordinate, Count, Degrees, Length, Number, Position, Problem, Spec, Unit, refuse_if_any
+from .rotor_options import AxialFlowSpec, BladeSpec, GroundEffectSpec, ThrottleSpec
 
 MAX_ROTORS = 64
 
@@ -30,9 +32,7 @@ class RotorCoefficients(Spec):
     speed_min: Annotated[Number, Field(ge=0, le=1e5), Unit("rad/s")] | None = Field(
         default=None, description="slowest speed that a command asks for; 0 by default"
     )
-    speed_max: Annotated[Number, Field(gt=0, le=1e5), Unit("rad/s")] | None = Field(
-        default=None, description="fastest speed"
-    )
+    speed_max: Annotated[Number, Field(gt=0, le=1e5), Unit("rad/s")] | None = Field(default=None, description="fastest speed")
     time_constant: TimeConstant | None = Field(
         default=None, description="of the first-order motor lag; without any the speed follows at once"
     )
@@ -41,7 +41,15 @@ class RotorCoefficients(Spec):
     inertia: Annotated[Number, Field(ge=0, le=1e3), Unit("kg m^2")] | None = Field(
         default=None, description="of the turning parts about the axis; given, the gyroscopic and spin-up moments count"
     )
-    radius: Length | None = Field(default=None, description="of the disc, for the picture")
+    radius: Length | None = Field(
+        default=None, description="of the disc; drawn, and needed by the options of `[vehicle.rotor]` that say so"
+    )
+    drag_coefficient: Annotated[Number, Field(ge=0, le=10), Unit("kg/rad")] | None = Field(
+        default=None, description="k_D: force against the hub's airspeed in the disc, k_D times rotor speed times airspeed"
+    )
+    reference_density: Annotated[Number, Field(gt=0, le=100), Unit("kg/m^3")] | None = Field(
+        default=None, description="density that the coefficients hold at; without it that of the air does not count"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> RotorCoefficients:
@@ -54,9 +62,7 @@ class RotorCoefficients(Spec):
             missing = "time_up" if self.time_up is None else "time_down"
             problems.append(Problem((missing,), "missing: time_up and time_down go together"))
         if self.speed_min is not None and self.speed_max is not None and self.speed_min >= self.speed_max:
-            problems.append(
-                Problem(("speed_min",), f"must be below speed_max ({self.speed_max:g} rad/s)", self.speed_min)
-            )
+            problems.append(Problem(("speed_min",), f"must be below speed_max ({self.speed_max:g} rad/s)", self.speed_min))
         refuse_if_any(problems)
         return self
 
@@ -79,6 +85,11 @@ class RotorCoefficients(Spec):
         both, up, down = pick("time_constant", "time_up", "time_down")
         (inertia,) = pick("inertia")
         (radius,) = pick("radius")
+        (drag,) = pick("drag_coefficient")
+        (density,) = pick("reference_density")
+        if any(isinstance(table, RotorDefaults) and table.blade is not None for table in (self, default)):
+            # Follows from the blades when the vehicle is built.
+            k_F = k_M = math.nan
         if k_F is not None and k_M is None and ratio is not None:
             k_M = ratio * k_F
         missing = []
@@ -91,7 +102,49 @@ class RotorCoefficients(Spec):
         if k_F is None or k_M is None or speed_max is None:
             raise ValueError("missing: " + ", ".join(missing))
         up, down = (both, both) if both is not None else (up, down)
-        return RotorNumbers(k_F, k_M, speed_min or 0.0, speed_max, up, down, inertia, radius)
+        return RotorNumbers(k_F, k_M, speed_min or 0.0, speed_max, up, down, inertia, radius, drag, density)
+
+
+class RotorDefaults(RotorCoefficients):
+    """The rotors of a vehicle: coefficients of every rotor that has none of its own, and options of them all."""
+
+    kind: Literal["quadratic", "blade_element"] = Field(
+        default="quadratic", description="thrust = k_F W^2, or from the shape of the `blade` in any flow"
+    )
+    blade: BladeSpec | None = Field(default=None, description='of `kind = "blade_element"`, in place of thrust and torque coefficients')
+    throttle: ThrottleSpec | None = Field(default=None, description="leave out for speed-controlled motors")
+    ground_effect: GroundEffectSpec | None = Field(default=None, description="leave out for none")
+    axial_flow: AxialFlowSpec | None = Field(default=None, description="leave out for thrust that only speed decides")
+
+    @model_validator(mode="after")
+    def _blades_replace_coefficients(self) -> RotorDefaults:
+        problems = []
+        if self.kind == "quadratic":
+            if self.blade is not None:
+                problems.append(Problem(("blade",), 'needs kind = "blade_element" beside it'))
+        else:
+            if self.blade is None:
+                problems.append(Problem(("blade",), 'missing; kind = "blade_element" needs this table'))
+            if self.radius is None:
+                problems.append(Problem(("radius",), "missing; blade elements need it, in m"))
+            problems += quadratic_keys((), self)
+            if self.axial_flow is not None:
+                problems.append(Problem(("axial_flow",), "blade elements have it anyway: leave it out"))
+        refuse_if_any(problems)
+        return self
+
+
+QUADRATIC = ("thrust_coefficient", "torque_coefficient", "moment_ratio", "drag_coefficient", "reference_density")
+
+
+def quadratic_keys(path: tuple[str | int, ...], rotor: RotorCoefficients) -> list[Problem]:
+    """A problem for each coefficient that blade elements leave no room for."""
+    given = ((name, getattr(rotor, name)) for name in QUADRATIC)
+    return [
+        Problem((*path, name), "follows from the blades of blade-element rotors: leave it out", value)
+        for name, value in given
+        if value is not None
+    ]
 
 
 @dataclass(frozen=True)
@@ -106,6 +159,8 @@ class RotorNumbers:
     time_down: float | None
     inertia: float | None
     radius: float | None
+    drag_coefficient: float | None
+    reference_density: float | None
 
 
 class CantSpec(Spec):
@@ -135,9 +190,7 @@ class RingLayout(Spec):
     first_angle_deg: Degrees = Field(default=0.0, description="of rotor 1, from forward towards left")
     order: Spin = Field(default="ccw", description="way round in which the rotors are counted, seen from above")
     height: Coordinate = Field(default=0.0, description="of the rotors, body z")
-    spins: tuple[Spin, ...] | None = Field(
-        default=None, description="of each rotor; by default alternating from `first_spin`"
-    )
+    spins: tuple[Spin, ...] | None = Field(default=None, description="of each rotor; by default alternating from `first_spin`")
     first_spin: Spin = Field(default="ccw", description="of rotor 1, seen from above")
     cant: RingCantSpec = Field(default=RingCantSpec(), description="lean of the thrust axes")
 
@@ -182,9 +235,7 @@ class RotorSpec(RotorCoefficients):
     axis: tuple[Number, Number, Number] | None = Field(
         default=None, description="thrust direction in body axes, of any length but zero; the default is [0, 0, 1]"
     )
-    cant: CantSpec | None = Field(
-        default=None, description="lean of the thrust axis about the rotor's arm, instead of `axis`"
-    )
+    cant: CantSpec | None = Field(default=None, description="lean of the thrust axis about the rotor's arm, instead of `axis`")
 
     @model_validator(mode="after")
     def _has_a_direction(self) -> RotorSpec:
@@ -195,8 +246,6 @@ class RotorSpec(RotorCoefficients):
             if not 1e-6 < max(abs(component) for component in self.axis) < 1e6:
                 problems.append(Problem(("axis",), "expected a direction: its length must not be zero", self.axis))
         elif self.cant is not None and self.position[0] == 0 and self.position[1] == 0:
-            problems.append(
-                Problem(("cant",), "a rotor on the body's z axis has no arm to turn about: give axis instead")
-            )
+            problems.append(Problem(("cant",), "a rotor on the body's z axis has no arm to turn about: give axis instead"))
         refuse_if_any(problems)
         return self

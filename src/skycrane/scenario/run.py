@@ -74,9 +74,7 @@ class RunSpec(Spec):
             ratio = period / unit
             if ratio < 1 - 1e-6 or abs(ratio - round(ratio)) > 1e-6 * ratio:
                 near = max(1, round(ratio)) * unit
-                problems.append(
-                    Problem((name,), f"must be a whole multiple of {unit_name} ({unit:g} s), such as {near:g}", period)
-                )
+                problems.append(Problem((name,), f"must be a whole multiple of {unit_name} ({unit:g} s), such as {near:g}", period))
         most = f"in {self.duration:g} s; at least"
         if self.duration / self.step > MAX_STEPS:
             least = f"{most} {self.duration / MAX_STEPS:g} s is needed"

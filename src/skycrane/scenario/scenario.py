@@ -10,24 +10,33 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from .base import Name, Problem, Spec, refuse_if_any
-from .control import ControlSpec, GeometricControl, RotorSpeedsControl
+from .control import ControlSpec, FeedbackControl, GeometricControl, RotorSpeedsControl
 from .environment import EnvironmentSpec
-from .events import MAX_EVENTS, EventSpec, ImpulseEvent, PushEvent, RotorFailureEvent
+from .events import (
+    MAX_EVENTS,
+    EventSpec,
+    ImpulseEvent,
+    PushEvent,
+    RotorFailureEvent,
+    TargetEvent,
+    WindEvent,
+)
 from .reference import HoverReference, ReferenceSpec
 from .run import RunSpec
+from .sensors import SensorsSpec
 from .vehicle import VehicleSpec
 
 SINGLE = "uav"
 """Body name of the vehicle in `[vehicle]`; its rotors are `uav/1`, `uav/2`, ..."""
 MAX_VEHICLES = 64
+MAX_DELAY = 100
+"""Control periods of the longest delay; every one is a command that waits in the state."""
 
 
 class FleetVehicleSpec(VehicleSpec):
     """One of several vehicles, `[vehicles.NAME]`, with its own controller and reference."""
 
-    control: ControlSpec = Field(
-        default=GeometricControl(kind="geometric"), description="what turns reference into speeds"
-    )
+    control: ControlSpec = Field(default=GeometricControl(kind="geometric"), description="what turns reference into speeds")
     reference: ReferenceSpec = Field(default=HoverReference(kind="hover"), description="where it should be")
 
 
@@ -51,15 +60,12 @@ class Scenario(Spec):
     description: Annotated[str, Field(max_length=10_000)] = Field(default="", description="a few sentences")
     run: RunSpec = Field(default=RunSpec(), description="how long and how finely")
     environment: EnvironmentSpec = Field(default=EnvironmentSpec(), description="gravity, air, wind and ground")
-    vehicle: VehicleSpec | None = Field(
-        default=None, description=f"the vehicle, if there is one; its body is called `{SINGLE}`"
-    )
+    vehicle: VehicleSpec | None = Field(default=None, description=f"the vehicle, if there is one; its body is called `{SINGLE}`")
     control: ControlSpec | None = Field(default=None, description="of `[vehicle]`; `geometric` by default")
     reference: ReferenceSpec | None = Field(default=None, description="of `[vehicle]`; hover at the start by default")
+    sensors: SensorsSpec | None = Field(default=None, description="leave out for controllers that see the true state")
     vehicles: dict[Name, FleetVehicleSpec] = Field(default={}, description="the vehicles by name, if there are several")
-    events: Annotated[tuple[EventSpec, ...], Field(max_length=MAX_EVENTS)] = Field(
-        default=(), description="what happens when"
-    )
+    events: Annotated[tuple[EventSpec, ...], Field(max_length=MAX_EVENTS)] = Field(default=(), description="what happens when")
 
     @property
     def fleet(self) -> dict[str, Vehicle]:
@@ -68,10 +74,7 @@ class Scenario(Spec):
             control = self.control or GeometricControl(kind="geometric")
             reference = self.reference or HoverReference(kind="hover")
             return {SINGLE: Vehicle(self.vehicle, control, reference, ("vehicle",))}
-        return {
-            name: Vehicle(spec, spec.control, spec.reference, ("vehicles", name))
-            for name, spec in self.vehicles.items()
-        }
+        return {name: Vehicle(spec, spec.control, spec.reference, ("vehicles", name)) for name, spec in self.vehicles.items()}
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -80,7 +83,7 @@ class Scenario(Spec):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Scenario:
-        refuse_if_any(self._vehicle_problems() or [*self._control_problems(), *self._event_problems()])
+        refuse_if_any(self._vehicle_problems() or [*self._control_problems(), *self._sensor_problems(), *self._event_problems()])
         return self
 
     def _vehicle_problems(self) -> list[Problem]:
@@ -108,6 +111,30 @@ class Scenario(Spec):
             if not isinstance(speeds, float) and len(speeds) != count:
                 wanted = f"expected one speed, or {count}: one for each rotor"
                 problems.append(Problem((*table, "speeds"), wanted, speeds))
+            if isinstance(control, FeedbackControl):
+                ticks = control.delay / self.run.tick
+                if abs(ticks - round(ticks)) > 1e-6 * max(ticks, 1.0):
+                    near = round(ticks) * self.run.tick
+                    wanted = f"must be a whole multiple of the control period ({self.run.tick:g} s), such as {near:g}"
+                    problems.append(Problem((*table, "delay"), wanted, control.delay))
+                elif round(ticks) > MAX_DELAY:
+                    wanted = f"is {round(ticks)} control periods; at most {MAX_DELAY} are allowed"
+                    problems.append(Problem((*table, "delay"), wanted, control.delay))
+            options = vehicle.spec.rotor
+            if options is not None and options.ground_effect is not None and self.environment.ground is None:
+                wanted = "needs [environment.ground]"
+                problems.append(Problem((*vehicle.path, "rotor", "ground_effect"), wanted))
+        return problems
+
+    def _sensor_problems(self) -> list[Problem]:
+        problems = []
+        for name in ("positioning", "compass") if self.sensors is not None else ():
+            period = getattr(self.sensors, name).period
+            ticks = period / self.run.tick
+            if ticks < 1 - 1e-6 or abs(ticks - round(ticks)) > 1e-6 * ticks:
+                near = max(1, round(ticks)) * self.run.tick
+                wanted = f"must be a whole multiple of the control period ({self.run.tick:g} s), such as {near:g}"
+                problems.append(Problem(("sensors", name, "period"), wanted, period))
         return problems
 
     def _event_problems(self) -> list[Problem]:
@@ -118,14 +145,18 @@ class Scenario(Spec):
                 name = event.vehicle or self._only_one()
                 problems += self._name_problems((*at, "vehicle"), name, "vehicle")
                 if name in self.fleet and event.rotor > (count := self.fleet[name].spec.rotor_count):
-                    problems.append(
-                        Problem((*at, "rotor"), f"{name} has no such rotor; its rotors are 1 to {count}", event.rotor)
-                    )
+                    problems.append(Problem((*at, "rotor"), f"{name} has no such rotor; its rotors are 1 to {count}", event.rotor))
             elif isinstance(event, (ImpulseEvent, PushEvent)):
                 problems += self._name_problems((*at, "body"), event.body or self._only_one(), "body")
-            elif self.environment.wind.kind != "steady":
+            elif isinstance(event, WindEvent) and self.environment.mean_wind is None:
                 wanted = 'needs [environment.wind] with kind = "steady" (velocity = [0, 0, 0] for still air at first)'
+                wanted += ' or "shear", or a "sum" with exactly one of them'
                 problems.append(Problem((*at, "kind"), wanted, event.kind))
+            elif isinstance(event, TargetEvent):
+                name = event.vehicle or self._only_one()
+                problems += self._name_problems((*at, "vehicle"), name, "vehicle")
+                if name in self.fleet and self.fleet[name].reference.kind != "hover":
+                    problems.append(Problem((*at, "kind"), f'needs a reference of kind = "hover" for {name}', event.kind))
         return problems
 
     def _only_one(self) -> str | None:

@@ -20,7 +20,8 @@ from .base import (
     Velocity,
     refuse_if_any,
 )
-from .rotors import MAX_ROTORS, LayoutSpec, RotorCoefficients, RotorNumbers, RotorSpec
+from .rotor_options import BatterySpec
+from .rotors import MAX_ROTORS, LayoutSpec, RotorCoefficients, RotorDefaults, RotorNumbers, RotorSpec, quadratic_keys
 
 MAX_FEET = 64
 
@@ -53,9 +54,7 @@ class DragSpec(Spec):
     """Quadratic drag, F = -1/2 rho |v| (cd_area * v) with the airspeed v in body axes, at the centre of pressure."""
 
     cd_area: tuple[Area, Area, Area] = Field(description="drag coefficient times area along each body axis")
-    center: Position | None = Field(
-        default=None, description="of pressure, body axes; the default is the centre of mass"
-    )
+    center: Position | None = Field(default=None, description="of pressure, body axes; the default is the centre of mass")
 
 
 class VisualSpec(Spec):
@@ -75,9 +74,7 @@ class InitialSpec(Spec):
         description="roll, pitch, yaw: turn by yaw about z, then pitch about y, then roll about x",
     )
     angular_velocity: tuple[Rate, Rate, Rate] = Field(default=(0.0, 0.0, 0.0), description="body axes")
-    rotors: RotorStart = Field(
-        default="hover", description="`hover` (turning fast enough to hover), `stopped`, or the speed of each"
-    )
+    rotors: RotorStart = Field(default="hover", description="`hover` (turning fast enough to hover), `stopped`, or the speed of each")
 
 
 def _model_or_numbers(schema: dict[str, Any]) -> None:
@@ -100,9 +97,10 @@ class VehicleSpec(Spec):
     inertia: Inertia = Field(description="about the centre of mass: [ixx, iyy, izz] or a 3x3 matrix")
     layout: LayoutSpec | None = Field(default=None, description="regular rotor places; give this or `rotors`")
     rotors: tuple[RotorSpec, ...] | None = Field(default=None, description="rotor by rotor, 1 to 64")
-    rotor: RotorCoefficients | None = Field(
-        default=None, description="coefficients of every rotor that has none of its own"
+    rotor: RotorDefaults | None = Field(
+        default=None, description="coefficients of every rotor that has none of its own, and options of all rotors"
     )
+    battery: BatterySpec | None = Field(default=None, description="leave out for power without end")
     feet: tuple[Position, ...] | None = Field(
         default=None, description="points that touch the ground, body axes, 1 to 64; by default four below the body"
     )
@@ -127,7 +125,7 @@ class VehicleSpec(Spec):
 
     @model_validator(mode="after")
     def _physical(self) -> VehicleSpec:
-        problems = inertia_problems(self.inertia) + self._rotor_problems()
+        problems = inertia_problems(self.inertia) + (self._rotor_problems() or self._option_problems())
         if self.feet is not None and not 1 <= len(self.feet) <= MAX_FEET:
             problems.append(Problem(("feet",), f"expected 1 to {MAX_FEET} points, found {len(self.feet)}"))
         speeds = self.initial.rotors
@@ -154,10 +152,25 @@ class VehicleSpec(Spec):
             return [Problem(("rotor",), "missing: the table with the coefficients of the rotors")]
         return _coefficient_problems(("rotor",), self.rotor, None)
 
+    def _option_problems(self) -> list[Problem]:
+        """What options of the rotors miss; the rotors themselves are in order."""
+        problems, options = [], self.rotor or RotorDefaults()
+        if options.blade is not None:
+            for i, rotor in enumerate(self.rotors or ()):
+                problems += quadratic_keys(("rotors", i), rotor)
+        numbers = self.rotor_numbers()
+        if any(rotor.radius is None for rotor in numbers):
+            for name in ("ground_effect", "axial_flow"):
+                if getattr(options, name) is not None:
+                    problems.append(Problem(("rotor", name), "needs the radius of every rotor"))
+        if len({rotor.reference_density is None for rotor in numbers}) > 1:
+            problems.append(Problem(("rotors",), "give reference_density for every rotor, or for none"))
+        if self.battery is not None and all(rotor.time_up is None for rotor in numbers):
+            problems.append(Problem(("battery",), "needs motor lag: give vehicle.rotor.time_constant"))
+        return problems
 
-def _coefficient_problems(
-    path: tuple[str | int, ...], rotor: RotorCoefficients, default: RotorCoefficients | None
-) -> list[Problem]:
+
+def _coefficient_problems(path: tuple[str | int, ...], rotor: RotorCoefficients, default: RotorCoefficients | None) -> list[Problem]:
     try:
         numbers = rotor.over(default)
     except ValueError as error:

@@ -1,0 +1,72 @@
+"""The events of a scenario, by their paths into system, controller and reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import jax.numpy as jnp
+import numpy as np
+
+from skycrane.core.controller import AbstractController
+from skycrane.core.events import Event, Impulse, Timeline
+
+from .events import ImpulseEvent, PushEvent, RotorFailureEvent, TargetEvent, WindEvent
+from .pilots import model_of, model_path
+from .scenario import Scenario
+from .surroundings import mean_wind_path
+
+
+def timeline_of(scenario: Scenario, controllers: Mapping[str, AbstractController]) -> Timeline:
+    """All events. A push is switched on by one event and off by another; a gust is part of the wind itself."""
+    events, impulses, push = [], [], 0
+    for event in scenario.events:
+        time = jnp.array(event.time, dtype=float)
+        if isinstance(event, RotorFailureEvent):
+            events += _failure(event, scenario, controllers)
+        elif isinstance(event, ImpulseEvent):
+            body = scenario.bodies.index(event.body or scenario.bodies[0])
+            linear_W, offset_B = jnp.array(event.linear, dtype=float), jnp.array(event.point, dtype=float)
+            impulses.append(Impulse(body, time, linear_W, offset_B=offset_B))
+        elif isinstance(event, PushEvent):
+            path = f"system.elements.push.force_W[{push}]"
+            force_W = jnp.array(event.force, dtype=float)
+            events += [Event(path, time, force_W), Event(path, time + event.duration, jnp.zeros(3))]
+            push += 1
+        elif isinstance(event, WindEvent):
+            events.append(Event(mean_wind_path(scenario), time, jnp.array(event.velocity, dtype=float)))
+        elif isinstance(event, TargetEvent):
+            name = event.vehicle or scenario.bodies[0]
+            path = "reference" if scenario.vehicle is not None else f"reference.{name}"
+            if event.position is not None:
+                events.append(Event(f"{path}.position_W[0]", time, jnp.array(event.position, dtype=float)))
+            if event.yaw_deg is not None:
+                events.append(Event(f"{path}.yaw[0]", time, jnp.deg2rad(jnp.array(event.yaw_deg, dtype=float))))
+    return Timeline(tuple(events), tuple(impulses))
+
+
+def _failure(event: RotorFailureEvent, scenario: Scenario, controllers: Mapping[str, AbstractController]) -> list[Event]:
+    """The rotor's own change and, where it is noticed, that of the controller's model."""
+    name, rotor = event.vehicle or scenario.bodies[0], event.rotor - 1
+    element = rotors_of(scenario, name)
+    time = jnp.array(event.time, dtype=float)
+    # Thrust and moment go with the square of the speed.
+    left = jnp.sqrt(jnp.array(event.remaining, dtype=float))
+    events = [Event(f"system.elements.{element}.speed_fraction[0, {rotor}]", time, left)]
+    path = model_path(controllers[name])
+    if event.detected_after is None or path is None:
+        return events
+    owner = "controller" if scenario.vehicle is not None else f"controller.members.{name}"
+    allocation = model_of(controllers[name]).allocation
+    noticed = time + event.detected_after
+    for field in ("thrust_max", "thrust_min", "thrust_coefficient"):
+        value = float(np.asarray(getattr(allocation, field))[0, rotor])
+        # A dead rotor is not asked for anything; its coefficient stays, since the speed is found by dividing by it.
+        if field != "thrust_coefficient" or event.remaining > 0:
+            value *= event.remaining
+        events.append(Event(f"{owner}.{path}.allocation.{field}[0, {rotor}]", noticed, jnp.array(value)))
+    return events
+
+
+def rotors_of(scenario: Scenario, name: str) -> str:
+    """Name of the element that holds a vehicle's rotors, which is also the name of its command."""
+    return "rotors" if scenario.vehicle is not None else f"rotors_{name}"
