@@ -28,6 +28,7 @@ counts as that much, so that no axis outshouts the others: an upset vehicle that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -39,15 +40,13 @@ from jax.typing import ArrayLike
 
 from skycrane.elements.rotors import Rotors
 from skycrane.math.components import Vec3, safe_sqrt
-from skycrane.math.linalg import eliminate_spd, solve_spd
+from skycrane.math.linalg import eliminate_spd, invert_spd
 
 AXES = ("force x", "force y", "force z", "moment x (roll)", "moment y (pitch)", "moment z (yaw)")
 PRIORITY = (0.1, 0.1, 0.3, 1.0, 1.0, 0.03)  # each step of a third makes an error weigh a tenth
 INDEPENDENCE = 0.05  # smallest sine of the angle between an axis and those of higher priority for which it is still controlled
 AUTHORITY = 2e-3  # smallest part of the total thrust (times the arm for moments) that counts as control of an axis
 MAX_ITERATIONS = 40  # never seen above 15; the bound keeps a run going where rounding makes the active set flicker
-
-Six = tuple[Array, Array, Array, Array, Array, Array]
 
 
 class Allocated(NamedTuple):
@@ -81,8 +80,8 @@ class Allocation(eqx.Module):
     @classmethod
     def create(
         cls, position_B: ArrayLike, axis_B: ArrayLike, spin: ArrayLike, thrust_coefficient: ArrayLike, torque_coefficient: ArrayLike, *,
-        speed_max: ArrayLike, speed_min: ArrayLike = 0.0, center_B: ArrayLike = (0.0, 0.0, 0.0), available: ArrayLike = 1.0,
-        priority: ArrayLike = PRIORITY, independence: float = INDEPENDENCE,
+        speed_max: ArrayLike, speed_min: ArrayLike = 0.0, center_B: ArrayLike | Sequence[float] = (0.0, 0.0, 0.0),
+        available: ArrayLike = 1.0, priority: ArrayLike | Sequence[float] = PRIORITY, independence: float = INDEPENDENCE,
     ) -> Allocation:
         """From rotors as in :class:`skycrane.elements.rotors.Rotors`; everything broadcasts to k vehicles and n rotors, and
         differentiates.
@@ -124,7 +123,7 @@ class Allocation(eqx.Module):
         return cls(effectiveness, thrust_min, thrust_max, k_F, jnp.where(kept, priority, 0.0))
 
     @classmethod
-    def of_rotors(cls, rotors: Rotors, center_B: ArrayLike = (0.0, 0.0, 0.0), **options) -> Allocation:
+    def of_rotors(cls, rotors: Rotors, center_B: ArrayLike | Sequence[float] = (0.0, 0.0, 0.0), **options) -> Allocation:
         """For a :class:`Rotors` element, about the point ``center_B`` (3,) or (k, 3); options as in :meth:`create`."""
         return cls.create(
             rotors.position_B, rotors.axis_B, rotors.spin, rotors.thrust_coefficient, rotors.torque_coefficient,
@@ -138,46 +137,42 @@ class Allocation(eqx.Module):
 
     def wrench(self, thrust: Array) -> tuple[Vec3, Vec3]:
         """Force and moment (components of shape (k,)) of thrusts (k, n)."""
-        rows = [(self.effectiveness[:, j] * thrust).sum(-1) for j in range(6)]
-        return Vec3(*rows[:3]), Vec3(*rows[3:])
+        w = (self.effectiveness * thrust[:, None]).sum(-1)
+        return Vec3.of(w[:, :3]), Vec3.of(w[:, 3:])
 
     def __call__(self, force_B: Vec3, moment_B: Vec3) -> Allocated:
         """Thrusts and speeds for a wanted force [N] and moment about the chosen point [N m], body axes, components of shape
         (k,)."""
         problem = self.problem(force_B, moment_B)
-        u = problem.minimizer()
-        thrust = problem.scale * u
+        thrust = problem.scale * problem.minimizer()
         have_force, have_moment = self.wrench(thrust)
         speed = safe_sqrt(thrust / self.thrust_coefficient)
         return Allocated(thrust, speed, force_B - have_force, moment_B - have_moment)
 
     def problem(self, force_B: Vec3, moment_B: Vec3) -> Problem:
         """Problem (1) for a demand, in scaled numbers."""
-        demand = (*force_B.components(), *moment_B.components())
+        demand = jnp.stack(jnp.broadcast_arrays(*force_B.components(), *moment_B.components()), -1)
         usable = self.thrust_max > 0
         scale = jnp.where(usable, self.thrust_max, 1.0)
         hi = jnp.where(usable, 1.0, 0.0)
         lo = jnp.minimum(self.thrust_min / scale, hi)
-        rows, goals, weights = [], [], []
-        for j in range(6):
-            row = jnp.where(usable, self.effectiveness[:, j] * self.thrust_max, 0.0)
-            square = (row * row).sum(-1)
-            controlled = (self.weight[:, j] > 0) & (square > 0)
-            inverse = jnp.where(controlled, 1.0 / jnp.sqrt(jnp.where(controlled, square, 1.0)), 0.0)
-            row = row * inverse[:, None]
-            least, most = jnp.minimum(row * lo, row * hi).sum(-1), jnp.maximum(row * lo, row * hi).sum(-1)
-            rows.append(row)
-            goals.append(_clip(demand[j] * inverse, least, most))
-            weights.append(self.weight[:, j])
-        return Problem(tuple(rows), tuple(goals), tuple(weights), lo, hi, scale)
+        rows = jnp.where(usable[:, None], self.effectiveness * scale[:, None], 0.0)
+        square = (rows * rows).sum(-1)
+        controlled = (self.weight > 0) & (square > 0)
+        inverse = jnp.where(controlled, 1.0 / jnp.sqrt(jnp.where(controlled, square, 1.0)), 0.0)
+        rows = rows * inverse[..., None]
+        ends = rows * lo[:, None], rows * hi[:, None]
+        goals = _clip(demand * inverse, jnp.minimum(*ends).sum(-1), jnp.maximum(*ends).sum(-1))
+        return Problem(rows, goals, self.weight, lo, hi, scale)
 
 
 class Problem(NamedTuple):
-    """Problem (1) of the module: unit rows, goals and priorities, limits of u (k, n), and ``scale`` (k, n) N = thrust / u."""
+    """Problem (1) of the module: unit ``rows`` (k, 6, n), ``goals`` and priorities ``weights`` (k, 6), limits ``lo``, ``hi`` of
+    u (k, n), and ``scale`` (k, n) N = thrust / u.  Rows of axes that are not controlled are zero."""
 
-    rows: Six
-    goals: Six
-    weights: Six
+    rows: Array
+    goals: Array
+    weights: Array
     lo: Array
     hi: Array
     scale: Array
@@ -185,18 +180,19 @@ class Problem(NamedTuple):
     @property
     def weighted(self) -> tuple[Array, Array]:
         """A (k, 6, n) and b (k, 6) of problem (1)."""
-        P = jnp.stack(self.weights, -1)
-        return P[..., None] * jnp.stack(self.rows, -2), P * jnp.stack(self.goals, -1)
+        return self.weights[..., None] * self.rows, self.weights * self.goals
 
     def unlimited(self) -> Array:
         """The exact solution (k, n) of smallest norm, limits aside."""
-        dtype = self.lo.dtype
-        trace = 8.0 * float(jnp.finfo(dtype).eps)
-        gram = [[(self.rows[i] * self.rows[j]).sum(-1) for j in range(i + 1)] for i in range(6)]
-        for j in range(6):  # an axis that is not controlled has a row of zeros; a one on the diagonal leaves its multiplier at 0
-            gram[j][j] = jnp.where(self.weights[j] > 0, gram[j][j] + trace, 1.0)
-        multipliers = solve_spd(gram, self.goals)
-        return sum(row * multiplier[:, None] for row, multiplier in zip(self.rows, multipliers, strict=True))
+        gram = (self.rows[:, :, None] * self.rows[:, None]).sum(-1)
+        eye = jnp.eye(6, dtype=gram.dtype)
+        # A one on the diagonal leaves the multiplier of an axis that is not controlled at 0; a trace on the others survives that
+        # limits changed during a run make them dependent.
+        empty = (self.rows * self.rows).sum(-1) == 0
+        gram = gram + jnp.where(empty, 1.0, 8.0 * float(jnp.finfo(gram.dtype).eps))[..., None] * eye
+        # The inverse does not depend on the demand, so that XLA computes it once, ahead of the loop over time.
+        multipliers = (invert_spd(gram) * self.goals[:, None]).sum(-1)
+        return (self.rows * multipliers[..., None]).sum(-2)
 
     def minimizer(self) -> Array:
         """The solution u (k, n)."""
@@ -208,15 +204,12 @@ class Problem(NamedTuple):
 
 def regularisation(dtype) -> float:
     """eps of problem (1): as small as the precision lets the dual be solved well."""
-    return 1e-8 if jnp.finfo(dtype).bits > 32 else 3e-5
+    return 1e-7 if jnp.finfo(dtype).bits > 32 else 3e-5
 
 
 def _clip(z: Array, lo: Array, hi: Array) -> Array:
     # By hand: the derivative of jnp.clip at a tie is 1/2, here a rotor at its limit does not move.
     return jnp.where(z >= hi, hi, jnp.where(z <= lo, lo, z))
-
-
-# The dual works on stacked arrays, unlike the rest: it runs only where something saturates, and compiles five times as fast so.
 
 
 def _pull(A: Array, y: Array) -> Array:
@@ -271,8 +264,15 @@ def _dual_jvp(primals, tangents):
 
     _, rate = jax.jvp(gradient, primals, tangents)
     z = _clip(unlimited, lo, hi) + _pull(A, y)
-    matrix = lax.stop_gradient(_jacobian(A, (z > lo) & (z < hi), eps))
-    return y, -eliminate_spd(matrix, rate)
+    matrix = _jacobian(A, (z > lo) & (z < hi), eps)
+    inverse = invert_spd(matrix)
+
+    def times(M: Array, v: Array) -> Array:
+        return (M * v[:, None]).sum(-1)
+
+    step = times(inverse, rate)
+    step = step + times(inverse, rate - times(matrix, step))  # one refinement: the condition of the matrix is up to 1/eps
+    return y, -step
 
 
 def _line_search(eps: float, y: Array, d: Array, b: Array, z: Array, q: Array, lo: Array, hi: Array) -> Array:

@@ -19,7 +19,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
 
 from skycrane.control.allocation import Allocated, Allocation
 from skycrane.core.controller import Measurement
@@ -64,7 +63,7 @@ class VehicleModel(eqx.Module):
     @classmethod
     def of(
         cls, vehicles: Multirotor | Sequence[Multirotor], bodies: Sequence[int] | None = None, rotors: str = "rotors",
-        gravity: ArrayLike = GRAVITY, **options,
+        gravity: Array | float = GRAVITY, **options,
     ) -> VehicleModel:
         """From vehicles with equally many rotors, on ``bodies`` (0 to k - 1 by default); options go to
         :meth:`Allocation.create`."""
@@ -124,7 +123,7 @@ class Gains(eqx.Module):
     attitude_integral: Array | None = None
 
 
-def default_gains(vehicles: Multirotor | Sequence[Multirotor], gravity: ArrayLike = GRAVITY) -> Gains:
+def default_gains(vehicles: Multirotor | Sequence[Multirotor], gravity: Array | float = GRAVITY) -> Gains:
     """Gains (k, 3) that motor lag, inertia and rotor limits allow, see the module; without integral terms."""
     vehicles = [vehicles] if isinstance(vehicles, Multirotor) else list(vehicles)
     each = [_gains_of_one(v, gravity) for v in vehicles]
@@ -138,7 +137,7 @@ def lag(vehicle: Multirotor) -> Array:
     return jnp.maximum(vehicle.time_up.mean(), vehicle.time_down.mean())
 
 
-def _gains_of_one(vehicle: Multirotor, gravity: ArrayLike) -> Gains:
+def _gains_of_one(vehicle: Multirotor, gravity: Array | float) -> Gains:
     tau = lag(vehicle) + OTHER_DELAY
     hover = vehicle.thrust_coefficient * vehicle.hover_speeds(gravity) ** 2
     low, high = (vehicle.thrust_coefficient * w**2 for w in (vehicle.speed_min, vehicle.speed_max))

@@ -21,7 +21,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
 from skycrane.control.attitude import attitude_along, limit_tilt, quaternion_error
 from skycrane.control.model import VehicleModel, default_gains
@@ -62,7 +61,7 @@ class PidMemory(eqx.Module):
     specific_force: Array
 
 
-def default_pid_gains(vehicles: Multirotor | Sequence[Multirotor], gravity: ArrayLike = GRAVITY) -> PidGains:
+def default_pid_gains(vehicles: Multirotor | Sequence[Multirotor], gravity: Array | float = GRAVITY) -> PidGains:
     """Gains (k, 3) from :func:`skycrane.control.model.default_gains`: the same attitude loop; outer loops at half the frequency,
     since here the attitude's set point comes without the rate of its feedback part; gentle integrals, no derivative terms."""
     g = default_gains(vehicles, gravity)
@@ -100,7 +99,7 @@ class CascadedPid(AbstractController):
     @classmethod
     def of(
         cls, vehicles: Multirotor | Sequence[Multirotor], bodies: Sequence[int] | None = None, rotors: str = "rotors",
-        gravity: ArrayLike = GRAVITY, gains: PidGains | None = None, **options: Any,
+        gravity: Array | float = GRAVITY, gains: PidGains | None = None, **options: Any,
     ) -> CascadedPid:
         """For vehicles as they are believed to be; default gains; ``options`` are the other fields."""
         model = VehicleModel.of(vehicles, bodies, rotors, gravity)

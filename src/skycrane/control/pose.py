@@ -25,7 +25,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
 from skycrane.control.attitude import attitude_along, attitude_error, geometric_acceleration, limit_tilt, turn_towards
 from skycrane.control.model import Gains, VehicleModel, VehicleState, default_gains
@@ -96,11 +95,12 @@ class _PoseControl(AbstractController):
     def init(self) -> PoseMemory:
         k, dtype = len(self.model.bodies), self.model.mass.dtype
         zeros = jnp.zeros((k, 3), dtype)
-        integrals = [None if g is None else zeros for g in (self.gains.position_integral, self.gains.attitude_integral)]
-        time = None if integrals == [None, None] else jnp.asarray(-jnp.inf, dtype)
+        position = None if self.gains.position_integral is None else zeros
+        attitude = None if self.gains.attitude_integral is None else zeros
+        time = None if position is None and attitude is None else jnp.asarray(-jnp.inf, dtype)
         slow = self.outer_every > 1
         return PoseMemory(
-            time, *integrals, jnp.zeros((), jnp.int32) if slow else None, (Vec3.of(zeros), Vec3.of(zeros)) if slow else None
+            time, position, attitude, jnp.zeros((), jnp.int32) if slow else None, (Vec3.of(zeros), Vec3.of(zeros)) if slow else None
         )
 
     def _specific_force(self, wanted: Wanted, state: VehicleState, memory: PoseMemory) -> tuple[Vec3, Vec3]:
@@ -108,7 +108,7 @@ class _PoseControl(AbstractController):
         g = self.gains
         offset = Vec3(0.0, 0.0, self.model.gravity)
         push = wanted.a_W + offset
-        if g.position_integral is not None:
+        if g.position_integral is not None and memory.position_integral is not None:
             push = push - Vec3.of(g.position_integral).times(Vec3.of(memory.position_integral))
         k_p, k_v = Vec3.of(g.position), Vec3.of(g.velocity)
         e_p, e_v = state.p_WB - wanted.p_W, state.v_W - wanted.v_W
@@ -149,7 +149,7 @@ class _PoseControl(AbstractController):
         dt = jnp.where(memory.time >= 0, t - memory.time, 0.0)
 
         def advance(integral: Array | None, gain: Array | None, error: Vec3, unmet: Vec3, size) -> Array | None:
-            if integral is None:
+            if integral is None or gain is None:
                 return None
             met = unmet.norm() <= 1e-3 * size
             bound = self.integral_max / jnp.maximum(gain, 1e-9)
@@ -168,7 +168,7 @@ class _PoseControl(AbstractController):
     def _angular(self, state: VehicleState, R_WD: Mat3, w_D: Vec3, alpha_D: Vec3 | None, memory: PoseMemory) -> Vec3:
         g = self.gains
         alpha = geometric_acceleration(state.R_WB, state.w_B, R_WD, w_D, Vec3.of(g.attitude), Vec3.of(g.rate), alpha_D)
-        if g.attitude_integral is not None:
+        if g.attitude_integral is not None and memory.attitude_integral is not None:
             alpha = alpha - Vec3.of(g.attitude_integral).times(Vec3.of(memory.attitude_integral))
         return self.model.moment(state.w_B, alpha)
 
@@ -179,7 +179,7 @@ class GeometricControl(_PoseControl):
     @classmethod
     def of(
         cls, vehicles: Multirotor | Sequence[Multirotor], bodies: Sequence[int] | None = None, rotors: str = "rotors",
-        gravity: ArrayLike = GRAVITY, gains: Gains | None = None, **options: Any,
+        gravity: Array | float = GRAVITY, gains: Gains | None = None, **options: Any,
     ) -> GeometricControl:
         """For vehicles as they are believed to be; default gains; ``options`` are the other fields."""
         model = VehicleModel.of(vehicles, bodies, rotors, gravity)
@@ -220,7 +220,7 @@ class FullPoseControl(_PoseControl):
     @classmethod
     def of(
         cls, vehicles: Multirotor | Sequence[Multirotor], bodies: Sequence[int] | None = None, rotors: str = "rotors",
-        gravity: ArrayLike = GRAVITY, gains: Gains | None = None, margin: float = 0.8, **options: Any,
+        gravity: Array | float = GRAVITY, gains: Gains | None = None, margin: float = 0.8, **options: Any,
     ) -> FullPoseControl:
         """For vehicles as they are believed to be (concrete numbers); default gains; ``options`` are the other fields.
 

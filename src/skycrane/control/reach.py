@@ -55,7 +55,7 @@ def analyse(allocation: Allocation, vehicle: int = 0, vertical_force: float = 0.
     thrust_max = np.asarray(allocation.thrust_max, float)[vehicle]
     rows = np.asarray(allocation.effectiveness, float)[vehicle] * thrust_max
     weight = np.asarray(allocation.weight, float)[vehicle]
-    size = np.linalg.norm(rows, axis=1)
+    size: np.ndarray = np.linalg.norm(rows, axis=1)
     unit = rows / np.where(size > 0, size, 1.0)[:, None]
     kept = [j for j in np.argsort(-weight, kind="stable") if weight[j] > 0]
     dropped = {AXES[j]: _reason(j, rows, unit, size, kept) for j in range(6) if not weight[j] > 0}
@@ -67,14 +67,13 @@ def analyse(allocation: Allocation, vehicle: int = 0, vertical_force: float = 0.
 
 
 def _reason(axis: int, rows: np.ndarray, unit: np.ndarray, size: np.ndarray, kept: list[int]) -> str:
-    force = np.linalg.norm(rows[:3])
-    moment = max(np.linalg.norm(rows[3:]), 1e-300)
+    force, moment = float(np.linalg.norm(rows[:3])), float(np.linalg.norm(rows[3:]))
     if size[axis] <= AUTHORITY * (force if axis < 3 else moment):
         return "no authority"
     if not kept:
         return "not wanted"
     inside = np.linalg.lstsq(unit[kept].T, unit[axis], rcond=None)[0]
-    angle = np.degrees(np.arcsin(min(1.0, np.linalg.norm(unit[axis] - unit[kept].T @ inside))))
+    angle = np.degrees(np.arcsin(min(1.0, float(np.linalg.norm(unit[axis] - unit[kept].T @ inside)))))
     most = [AXES[j] for j, part in zip(kept, inside, strict=True) if abs(part) > 0.3]
     return f"within {angle:.2f} deg of {' and '.join(most) or 'the other axes'}"
 

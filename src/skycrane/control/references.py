@@ -104,12 +104,13 @@ class AbstractRound(AbstractReference):
         return level_target(self._position, self._yaw, t)
 
 
-def _round_fields(center_W: ArrayLike, period: ArrayLike, phase: ArrayLike, ramp: ArrayLike, yaw: ArrayLike, heading: str) -> tuple:
+def _round_fields(center_W: ArrayLike, period: ArrayLike, phase: ArrayLike, ramp: ArrayLike, yaw: ArrayLike, heading: str) -> dict:
     if heading not in ("fixed", "forward", "inward"):
         raise ValueError(f"heading {heading!r}: expected 'fixed', 'forward' or 'inward'")
     center = jnp.atleast_2d(jnp.asarray(center_W, jnp.result_type(float)))
-    rest = [jnp.broadcast_to(jnp.asarray(x, center.dtype), center.shape[:1]) for x in (period, phase, ramp, yaw)]
-    return center, *rest, heading
+    rest = {"period": period, "phase": phase, "ramp": ramp, "yaw": yaw}
+    each = {name: jnp.broadcast_to(jnp.asarray(x, center.dtype), center.shape[:1]) for name, x in rest.items()}
+    return {"center_W": center, **each, "heading": heading}
 
 
 class Circle(AbstractRound):
@@ -125,8 +126,8 @@ class Circle(AbstractRound):
     ) -> Circle:
         """Broadcast to the vehicles of ``center_W`` (k, 3) or (3,); see :class:`AbstractRound`.  ValueError for an unknown
         heading."""
-        center, *rest = _round_fields(center_W, period, phase, ramp, yaw, heading)
-        return cls(center, *rest, jnp.broadcast_to(jnp.asarray(radius, center.dtype), center.shape[:1]))
+        fields = _round_fields(center_W, period, phase, ramp, yaw, heading)
+        return cls(**fields, radius=jnp.broadcast_to(jnp.asarray(radius, fields["period"].dtype), fields["period"].shape))
 
     def offset(self, phase: Array) -> tuple[Array, Array]:
         return self.radius * jnp.cos(phase), self.radius * jnp.sin(phase)
@@ -158,9 +159,10 @@ class FigureEight(AbstractRound):
         heading."""
         if heading == "inward":
             raise ValueError("heading 'inward' is undefined at the crossing of a figure of eight; use 'forward' or 'fixed'")
-        center, *rest = _round_fields(center_W, period, phase, ramp, yaw, heading)
-        size = [jnp.broadcast_to(jnp.asarray(x, center.dtype), center.shape[:1]) for x in (length, width)]
-        return cls(center, *rest, *size)
+        fields = _round_fields(center_W, period, phase, ramp, yaw, heading)
+        shape, dtype = fields["period"].shape, fields["period"].dtype
+        length, width = (jnp.broadcast_to(jnp.asarray(x, dtype), shape) for x in (length, width))
+        return cls(**fields, length=length, width=width)
 
     def offset(self, phase: Array) -> tuple[Array, Array]:
         return 0.5 * self.length * jnp.sin(phase), 0.5 * self.width * jnp.sin(2 * phase)

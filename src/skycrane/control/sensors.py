@@ -44,7 +44,7 @@ class AbstractInstrument(eqx.Module):
     period: int = eqx.field(static=True, default=1)
 
     @abc.abstractmethod
-    def read(self, key: Array, state: State, rates: State, gravity: ArrayLike) -> Reading:
+    def read(self, key: Array, state: State, rates: State, gravity: Array | float) -> Reading:
         """Readings by name; ``rates`` is the time derivative of the state, ``gravity`` in m/s^2."""
 
 
@@ -195,7 +195,7 @@ class Estimator(AbstractSensors):
             bodies = jax.tree.map(lambda x, e, k=k, body=body: x.at[body].set(e[k]), bodies, estimate.bodies)
         return Measurement(bodies, measurement.memory, measurement.readings), (held, estimate)
 
-    def _advance(self, t: Array, readings: dict, old: Estimate, gravity: ArrayLike) -> Estimate:
+    def _advance(self, t: Array, readings: dict, old: Estimate, gravity: Array | float) -> Estimate:
         begun = old.time >= 0
         dt = jnp.where(begun, t - old.time, 0.0)
         imu, fix, compass = (readings[n] for n in ("imu", "positioning", "compass"))

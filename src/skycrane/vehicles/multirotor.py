@@ -6,12 +6,12 @@ The body axes' origin B is wherever its user puts it: rotors, centre of mass and
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
 from skycrane.core.bodies import Bodies
 from skycrane.core.element import AbstractElement
@@ -21,6 +21,8 @@ from skycrane.elements.gravity import Gravity
 from skycrane.elements.rotors import Rotors
 from skycrane.environment.environment import GRAVITY, Environment
 from skycrane.vehicles.layout import Layout
+
+Numbers = Any  # what jnp.asarray takes
 
 
 class Multirotor(eqx.Module):
@@ -58,10 +60,10 @@ class Multirotor(eqx.Module):
 
     @classmethod
     def create(
-        cls, mass: ArrayLike, inertia_B: ArrayLike, layout: Layout, thrust_coefficient: ArrayLike, torque_coefficient: ArrayLike, *,
-        speed_max: ArrayLike, speed_min: ArrayLike = 0.0, time_up: ArrayLike | None = None, time_down: ArrayLike | None = None,
-        rotor_inertia: ArrayLike | None = None, com_B: ArrayLike = (0.0, 0.0, 0.0), cd_area_B: ArrayLike | None = None,
-        drag_center_B: ArrayLike | None = None,
+        cls, mass: Numbers, inertia_B: Numbers, layout: Layout, thrust_coefficient: Numbers, torque_coefficient: Numbers, *,
+        speed_max: Numbers, speed_min: Numbers = 0.0, time_up: Numbers | None = None, time_down: Numbers | None = None,
+        rotor_inertia: Numbers | None = None, com_B: Numbers = (0.0, 0.0, 0.0), cd_area_B: Numbers | None = None,
+        drag_center_B: Numbers | None = None,
     ) -> Multirotor:
         """Broadcast what is given for one rotor to all of ``layout`` (:mod:`skycrane.vehicles.layout`); ``inertia_B`` may be a
         (3,) diagonal.
@@ -74,8 +76,11 @@ class Multirotor(eqx.Module):
         position_B = jnp.asarray(layout.position_B, dtype=jnp.result_type(float))
         dtype, count = position_B.dtype, len(position_B)
 
-        def full(value: ArrayLike | None, *shape: int) -> Array | None:
-            return None if value is None else jnp.broadcast_to(jnp.asarray(value, dtype), shape)
+        def full(value: Numbers, *shape: int) -> Array:
+            return jnp.broadcast_to(jnp.asarray(value, dtype), shape)
+
+        def perhaps(value: Numbers | None, *shape: int) -> Array | None:
+            return None if value is None else full(value, *shape)
 
         inertia = jnp.asarray(inertia_B, dtype)
         if inertia.shape not in ((3,), (3, 3)):
@@ -87,7 +92,8 @@ class Multirotor(eqx.Module):
         return cls(
             full(mass), full(com_B, 3), inertia, position_B, full(layout.axis_B, count, 3), full(layout.spin, count),
             full(thrust_coefficient, count), full(torque_coefficient, count), full(speed_min, count), full(speed_max, count),
-            full(time_up, count), full(time_down, count), full(rotor_inertia, count), full(cd_area_B, 3), full(drag_center_B, 3),
+            perhaps(time_up, count), perhaps(time_down, count), perhaps(rotor_inertia, count), perhaps(cd_area_B, 3),
+            perhaps(drag_center_B, 3),
         )  # fmt: skip
 
     @property
@@ -101,14 +107,14 @@ class Multirotor(eqx.Module):
         moment = jnp.cross(self.position_B - self.com_B, self.axis_B) - reaction[:, None] * self.axis_B
         return jnp.concatenate([self.axis_B, moment], -1).T
 
-    def hover_speeds(self, gravity: ArrayLike = GRAVITY) -> Array:
+    def hover_speeds(self, gravity: Numbers = GRAVITY) -> Array:
         """Rotor speeds (n,) rad/s that carry the weight without moment, level: of smallest norm, as nearly as the layout can,
         clipped to the limits.
 
         A start for a run, not a trim: sideways force is left free.
         """
         B = self.effectiveness()[2:]
-        size = jnp.array([1.0, 1.0, 1.0, 1.0]) * jnp.linalg.norm(B, axis=1)
+        size = jnp.linalg.norm(B, axis=1)
         rows = B / jnp.where(size > 0, size, 1.0)[:, None]
         demand = jnp.array([1.0, 0.0, 0.0, 0.0]) * (self.mass * gravity / jnp.where(size > 0, size, 1.0))
         gram = rows @ rows.T + 1e-10 * jnp.eye(4)
@@ -122,8 +128,8 @@ def stack(vehicles: Sequence[Multirotor]) -> Multirotor:
     Raises:
         ValueError: where rotor counts differ, or one vehicle has a lag, rotor inertia or drag and another has not.
     """
-    kinds = [jax.tree.structure(v) for v in vehicles]
-    if not vehicles or any(kind != kinds[0] for kind in kinds) or len({v.count for v in vehicles}) > 1:
+    kinds = {(v.count, *(x is None for x in (v.time_up, v.rotor_inertia, v.cd_area_B, v.drag_center_B))) for v in vehicles}
+    if len(kinds) != 1:
         raise ValueError("vehicles that share one Rotors element need as many rotors each, and the same of lag, rotor inertia and drag")
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *vehicles)
 
@@ -135,7 +141,7 @@ def bodies_for(names: Sequence[str], vehicles: Sequence[Multirotor]) -> Bodies:
     )
 
 
-def rotors_for(vehicles: Sequence[Multirotor], bodies: Sequence[int] | None = None, speed_initial: ArrayLike | None = None) -> Rotors:
+def rotors_for(vehicles: Sequence[Multirotor], bodies: Sequence[int] | None = None, speed_initial: Numbers | None = None) -> Rotors:
     """The rotors of k vehicles on ``bodies`` (0 to k - 1 by default), at first at ``speed_initial`` (k, n) or that of hover."""
     v = stack(vehicles)
     if speed_initial is None:
@@ -156,7 +162,7 @@ def drag_for(vehicles: Sequence[Multirotor], bodies: Sequence[int] | None = None
 
 
 def elements_for(
-    vehicles: Sequence[Multirotor], bodies: Sequence[int] | None = None, speed_initial: ArrayLike | None = None, name: str = "rotors",
+    vehicles: Sequence[Multirotor], bodies: Sequence[int] | None = None, speed_initial: Numbers | None = None, name: str = "rotors",
     drag_name: str = "drag",
 ) -> dict[str, AbstractElement]:
     """Rotors, called ``name``, and drag, where there is any, of k vehicles with equally many rotors."""
@@ -167,7 +173,7 @@ def elements_for(
 
 def system_for(
     vehicles: Multirotor | Sequence[Multirotor], names: Sequence[str] | None = None, environment: Environment | None = None,
-    keep_ledger: bool = False, speed_initial: ArrayLike | None = None,
+    keep_ledger: bool = False, speed_initial: Numbers | None = None,
 ) -> System:
     """A system of one vehicle, called ``uav``, or of k vehicles with equally many rotors (``uav1``, ``uav2``, ...), under
     gravity."""
