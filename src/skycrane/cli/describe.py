@@ -86,7 +86,7 @@ def run_facts(built: Built) -> dict[str, Any]:
         "step_s": built.scenario.run.step,
         "control_period_s": built.scenario.run.tick,
         "fastest_rate_1_s": built.system.rate_bound(built.system.prepare()),
-        "largest_stable_step_s": largest_step(built),
+        "largest_stable_step_s": largest_step(built)[0],
     }
 
 

@@ -139,7 +139,13 @@ def _blade(spec: VehicleSpec) -> tuple[Blade, AnalyticPolar]:
     given, polar = spec.rotor.blade, spec.rotor.blade.polar
     radius = np.array([rotor.radius for rotor in spec.rotor_numbers()], dtype=float)
     blade = Blade(radius, np.array(given.station), np.array(given.chord), np.deg2rad(given.pitch_deg), float(given.blades))
-    return blade, AnalyticPolar(polar.lift_slope, np.deg2rad(polar.stall_deg), polar.sharpness, polar.drag_zero, polar.drag_rise)
+    return blade, AnalyticPolar(
+        lift_slope=polar.lift_slope,
+        stall_angle=float(np.deg2rad(polar.stall_deg)),
+        sharpness=polar.sharpness,
+        drag_zero=polar.drag_zero,
+        drag_rise=polar.drag_rise,
+    )
 
 
 @cache

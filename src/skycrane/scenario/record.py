@@ -77,17 +77,21 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
 
 def warnings_before(built: Built) -> list[str]:
     """What can be said against a run before it is flown: a step that its fastest part does not stand."""
-    step, limit = built.scenario.run.step, largest_step(built)
+    step, (limit, name) = built.scenario.run.step, largest_step(built)
     if limit is None or step <= limit:
         return []
-    return [f"run.step = {step:g} s is longer than {limit:.3g} s, the largest that the fastest part of the system stands"]
+    when = " while it touches the ground" if name == "contact" else ""
+    return [f"run.step = {step:g} s is longer than {limit:.3g} s, the largest with which {name!r} is stable{when}"]
 
 
-def largest_step(built: Built) -> float | None:
-    """The longest step [s] with which the integrator is stable for the fastest element; None where none is stiff."""
-    rate = built.system.rate_bound(built.system.prepare())
+def largest_step(built: Built) -> tuple[float | None, str]:
+    """The longest step [s] with which the integrator is stable for every element, None where none is stiff; and the element that sets
+    it."""
+    prepared = built.system.prepare()
+    rates = {name: element.rate_bound(prepared) for name, element in built.system.elements.items()}
+    name = max(rates, key=lambda key: rates[key])
     radius = float(built.integrator.stability_radius)
-    return radius / rate if rate > 0 and radius != float("inf") else None
+    return (radius / rates[name] if rates[name] > 0 and radius != float("inf") else None), name
 
 
 def _warnings(built: Built, samples: Samples) -> list[str]:

@@ -25,6 +25,7 @@ from skycrane.viz.figures import (
     time_axis,
 )
 from skycrane.viz.geometry import euler_zyx
+from skycrane.viz.power import power, wind
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -57,6 +58,7 @@ def tracking(dataset: xr.Dataset) -> Figure | None:
         axes[3, 0].plot(time, error, color=color, linewidth=1.5, label=name)
     for row, text in enumerate(("x, east", "y, north", "z, up", "error norm")):
         axes[row, 0].set_ylabel(axis_label(text, unit))
+        pad_limits(axes[row, 0], 0.02)  # rounding errors are not to fill a panel
     axes[3, 0].set_ylim(bottom=0.0)
     time_axis(axes[3, 0], time)
     finish(figure, f"Tracking: {title_of(dataset)}", axes[:, 0], events=events_of(dataset))
@@ -212,6 +214,8 @@ PLOTS: Mapping[str, Callable[[xr.Dataset], Figure | None]] = {
     "attitude.png": attitude,
     "rotors.png": rotors,
     "energy.png": energy,
+    "power.png": power,
+    "wind.png": wind,
     "tension.png": tension,
 }
 
