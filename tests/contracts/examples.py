@@ -1,0 +1,119 @@
+"""One example of every element and every controller, at generic numbers: no zero, no kink, no symmetry.
+
+A new class has to be added here; the tests of this folder then run over it, and fail while it is missing.
+"""
+
+import importlib
+import inspect
+import pkgutil
+
+import jax.numpy as jnp
+import numpy as np
+
+import skycrane
+from skycrane.control.pid import CascadedPid
+from skycrane.control.pose import FullPoseControl, GeometricControl
+from skycrane.control.timing import Delayed, EveryNth
+from skycrane.core.bodies import Bodies
+from skycrane.core.controller import Constant, Team
+from skycrane.core.system import System
+from skycrane.elements.contact import GroundContact
+from skycrane.elements.drag import Drag
+from skycrane.elements.gravity import Gravity
+from skycrane.elements.push import Push
+from skycrane.elements.rotor_aero import Blade, BladeElementRotors
+from skycrane.elements.rotors import Rotors
+from skycrane.environment.air import Air, SteadyWind
+from skycrane.environment.environment import Environment
+from skycrane.environment.ground import Ground
+from skycrane.vehicles.layout import ring
+from skycrane.vehicles.multirotor import Multirotor
+
+RNG = np.random.default_rng(3)
+TWO = (1, 0)
+
+
+def normal(*shape):
+    return jnp.asarray(RNG.normal(size=shape))
+
+
+def _hubs(count):
+    return {"position_B": normal(2, count, 3), "axis_B": normal(2, count, 3), "spin": RNG.choice([-1.0, 1.0], (2, count))}
+
+
+_LAG = {"time_up": 0.02, "time_down": 0.05, "inertia": 1e-5}
+
+ELEMENTS = {
+    "gravity": Gravity(),
+    "drag": Drag(TWO, jnp.asarray(RNG.uniform(0, 0.1, (2, 3))), normal(2, 3)),
+    "push": Push(TWO, normal(2, 3), normal(2, 3), normal(2, 3)),
+    "contact": GroundContact((0, 0, 1, 1), normal(4, 3)),
+    "rotors": Rotors.create(
+        TWO,
+        **_hubs(5),
+        thrust_coefficient=1e-5,
+        torque_coefficient=1e-7,
+        drag_coefficient=1e-4,
+        reference_density=1.2,
+        speed_max=900.0,
+        speed_initial=RNG.uniform(100, 500, (2, 5)),
+        **_LAG,
+    ),
+    "blades": BladeElementRotors.create(
+        TWO,
+        **_hubs(3),
+        blade=Blade(0.15, np.array([0.1, 1.0]), np.array([0.03, 0.01]), np.radians([20.0, 10.0])),
+        speed_max=900.0,
+        speed_initial=RNG.uniform(300, 600, (2, 3)),
+        **_LAG,
+    ),
+}
+COMMANDS = {"rotors": jnp.asarray(RNG.uniform(100, 600, (2, 5))), "blades": jnp.asarray(RNG.uniform(300, 700, (2, 3)))}
+
+
+def two_bodies(elements):
+    """Two bodies with offset centres of mass, one with added mass, in wind over ground."""
+    added = np.zeros((2, 6, 6))
+    a = RNG.normal(size=(6, 6))
+    added[1] = a @ a.T
+    bodies = Bodies.create(["a", "b"], [1.0, 2.0], [[0.1, 0.2, 0.25], [0.3, 0.3, 0.5]], RNG.normal(size=(2, 3)) * 0.2, added)
+    environment = Environment(jnp.array(9.7), Air(jnp.array(1.1), SteadyWind(jnp.array([3.0, -1.0, 0.5]))), Ground(0.3))
+    return System(bodies, elements, environment=environment)
+
+
+def random_state(system):
+    return system.initial_state(normal(2, 3), normal(2, 4), normal(2, 3), normal(2, 3))
+
+
+def _hexarotor(cant):
+    layout = ring(6, 0.3, torsional=np.radians(cant) * np.array([1, -1, 1, -1, 1, -1]), height=0.03)
+    return Multirotor.create(
+        1.4, (0.02, 0.022, 0.035), layout, 8e-6, 1.2e-7, speed_max=1100.0, time_up=0.02, time_down=0.03, com_B=(0.01, -0.005, 0.02),
+        cd_area_B=(0.02, 0.02, 0.03),
+    )  # fmt: skip
+
+
+FLAT, CANTED = _hexarotor(0.0), _hexarotor(25.0)
+_HELD = {"rotors": jnp.full((1, 6), 600.0)}
+# Controller, the vehicle that it flies, and whether it brings it back to a hover.
+CONTROLLERS = {
+    "constant": (Constant(_HELD), FLAT, False),
+    "geometric": (GeometricControl.of(FLAT), FLAT, True),
+    "cascaded_pid": (CascadedPid.of(FLAT), FLAT, True),
+    "full_pose": (FullPoseControl.of(CANTED), CANTED, True),
+    "delayed": (Delayed(GeometricControl.of(FLAT), _HELD, 2), FLAT, True),
+    "every_nth": (EveryNth(GeometricControl.of(FLAT), _HELD, 2), FLAT, True),
+    "team": (Team({"uav": GeometricControl.of(FLAT)}), FLAT, True),
+}
+
+
+def concrete_subclasses(base):
+    """Every public class of the package, outside the scenario layer, that can be instantiated from ``base``."""
+    found = set()
+    for module in pkgutil.walk_packages(skycrane.__path__, "skycrane."):
+        if module.name.startswith(("skycrane.scenario", "skycrane.cli")):
+            continue
+        for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if issubclass(kind, base) and not inspect.isabstract(kind) and not kind.__name__.startswith(("_", "Abstract")):
+                found.add(kind)
+    return found
