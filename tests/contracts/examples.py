@@ -13,7 +13,7 @@ import numpy as np
 import skycrane
 from skycrane.control.pid import CascadedPid
 from skycrane.control.pose import FullPoseControl, GeometricControl
-from skycrane.control.timing import Delayed, EveryNth
+from skycrane.control.timing import Delayed, EveryNth, RotorSpeeds
 from skycrane.core.bodies import Bodies
 from skycrane.core.controller import Constant, Team
 from skycrane.core.system import System
@@ -98,6 +98,7 @@ _HELD = {"rotors": jnp.full((1, 6), 600.0)}
 # Controller, the vehicle that it flies, and whether it brings it back to a hover.
 CONTROLLERS = {
     "constant": (Constant(_HELD), FLAT, False),
+    "rotor_speeds": (RotorSpeeds(_HELD), FLAT, False),
     "geometric": (GeometricControl.of(FLAT), FLAT, True),
     "cascaded_pid": (CascadedPid.of(FLAT), FLAT, True),
     "full_pose": (FullPoseControl.of(CANTED), CANTED, True),

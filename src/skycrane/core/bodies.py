@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from skycrane.math.checks import concrete
 from skycrane.math.components import Mat3, Vec3
 
 
@@ -120,6 +121,8 @@ class Bodies(eqx.Module):
     def create(cls, names, mass, inertia_B, com_B=None, added=None, principal: bool | None = None) -> Bodies:
         """Build from arrays or nested lists; ``inertia_B`` may be (nb, 3) diagonals.
 
+        Inside ``jit``, ``vmap`` or ``grad`` only shapes are checked, and ``principal`` is False unless it is given.
+
         Raises:
             ValueError: for a shape that does not fit, a mass that is not positive, or an inertia or mass matrix that is not
                 symmetric positive definite; the body is named.
@@ -140,6 +143,9 @@ class Bodies(eqx.Module):
         ):
             if array is not None and array.shape != shape:
                 raise ValueError(f"bodies {names}: {what} has shape {array.shape}, expected {shape}")
+        if not concrete(mass, com_B, inertia_B, added):
+            # Inside a transformation numbers are unknown: no checks by value, and nothing is known to be zero.
+            return cls(names, mass, com_B, inertia_B, added, bool(principal))
         offsets = np.asarray(com_B)
         inertias = np.asarray(inertia_B)
         if principal is None:

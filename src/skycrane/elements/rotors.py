@@ -24,6 +24,7 @@ from skycrane.core.element import AbstractElement, Output, Wrench
 from skycrane.core.kinematics import Kinematics
 from skycrane.elements.motors import Battery, PoweredMemory, ThrottleCurve
 from skycrane.elements.rotor_effects import AxialFlow, GroundEffect, at_speed, in_vortex_ring
+from skycrane.math.checks import concrete
 from skycrane.math.components import Scalar, Vec3, safe_sqrt, take
 
 ROTOR = ("vehicle", "rotor")
@@ -227,15 +228,15 @@ def shared_fields(
         raise ValueError(f"rotor positions have shape {position_B.shape}, expected ({len(bodies)}, n, 3) or (n, 3)")
     axis_B = jnp.broadcast_to(jnp.asarray(axis_B, dtype=position_B.dtype), position_B.shape)
     length = jnp.linalg.norm(axis_B, axis=-1, keepdims=True)
-    if not bool(jnp.all(length > 0)):
+    if concrete(length) and not bool(jnp.all(length > 0)):
         raise ValueError("a rotor axis has zero length")
-    if not bool(jnp.all(jnp.abs(jnp.asarray(spin)) == 1)):
+    if concrete(spin) and not bool(np.all(np.abs(np.asarray(spin)) == 1)):
         raise ValueError(f"rotor spin must be +1 or -1, not {spin}")
     if (time_up is None) != (time_down is None):
         raise ValueError("give both time_up and time_down, or neither")
     if battery is not None and time_up is None:
         raise ValueError("a battery needs rotors with motor lag: give time_up and time_down")
-    if battery is not None and not bool(jnp.all(jnp.isfinite(jnp.asarray(speed_max)))):
+    if battery is not None and concrete(speed_max) and not bool(np.all(np.isfinite(np.asarray(speed_max)))):
         raise ValueError("a battery needs rotors with a finite speed_max, which it scales")
 
     def full(value):
