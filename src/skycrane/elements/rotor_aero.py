@@ -165,7 +165,8 @@ class Sections(NamedTuple):
 
 
 def _total(values: Array, weight: Array) -> Array:
-    return jnp.matmul(values, weight, precision=lax.Precision.HIGHEST)
+    # Elementwise, so that it stays in the compiled loop; a matrix product would leave it for a library call.
+    return (values * weight).sum(-1)
 
 
 class BladeElementRotors(AbstractRotors):
