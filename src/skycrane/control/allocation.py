@@ -29,7 +29,7 @@ counts as that much, so that no axis outshouts the others: an upset vehicle that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -39,6 +39,7 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from skycrane.elements.rotors import Rotors
+from skycrane.math.checks import concrete
 from skycrane.math.components import Vec3, safe_sqrt
 from skycrane.math.linalg import eliminate_spd, invert_spd
 
@@ -87,9 +88,8 @@ class Allocation(eqx.Module):
         differentiates.
 
         Axes are kept in the order of their priority: one without authority, or within ``independence`` (sine of the angle) of
-            being a combination of
-        those kept before, gets weight 0, so that the others keep ordinary gains.  :func:`skycrane.control.reach.analyse` says
-        which and why.
+        being a combination of those kept before, gets weight 0, so that the others keep ordinary gains.
+        :func:`skycrane.control.reach.analyse` says which and why.
 
         Args:
             position_B: (k, n, 3) or (n, 3) m; ``axis_B`` (k, n, 3), (n, 3) or (3,), of unit length; the rest (k, n), (n,) or
@@ -311,25 +311,29 @@ def _check_speeds(speed_min: ArrayLike, speed_max: ArrayLike) -> None:
 
 def _independent(rows: Array, lever: Array, priority: Array, independence: float) -> Array:
     """Which of the axes (k, 6) can be controlled: Gram-Schmidt on unit rows (k, 6, n) in the order of priority."""
-    total = jnp.linalg.norm(rows[:, :3], axis=(-2, -1))
-    arm = jnp.maximum(jnp.linalg.norm(lever, axis=-1).max(-1), 1e-9)
-    size = jnp.linalg.norm(rows, axis=-1)
-    reference = jnp.stack([total] * 3 + [total * arm] * 3, -1)
+    xp: Any = jnp
+    if concrete(rows, lever, priority):  # known numbers need no compilation
+        xp = np
+        rows, lever, priority = np.asarray(rows), np.asarray(lever), np.asarray(priority)
+    total = xp.linalg.norm(rows[:, :3], axis=(-2, -1))
+    arm = xp.maximum(xp.linalg.norm(lever, axis=-1).max(-1), 1e-9)
+    size = xp.linalg.norm(rows, axis=-1)
+    reference = xp.stack([total] * 3 + [total * arm] * 3, -1)
     strong = size > AUTHORITY * reference
-    unit = jnp.where(strong[..., None], rows / jnp.where(strong, size, 1.0)[..., None], 0.0)
+    unit = xp.where(strong[..., None], rows / xp.where(strong, size, 1.0)[..., None], 0.0)
     # The priority decides the order only; it is compared as numbers, so that it may be traced.
-    order = jnp.argsort(-priority, axis=-1, stable=True)
-    kept = jnp.zeros(order.shape, bool)
+    order = xp.argsort(-priority, axis=-1, stable=True)
+    kept = xp.zeros(order.shape, bool)
     basis: list[Array] = []
-    vehicles = jnp.arange(len(order))
+    vehicles = xp.arange(len(order))
     for rank in range(6):
         axis = order[:, rank]
         rest = unit[vehicles, axis]
         for _ in range(2):  # twice is enough (Kahan): the second pass removes what rounding left
             for b in basis:
                 rest = rest - (rest * b).sum(-1, keepdims=True) * b
-        length = jnp.linalg.norm(rest, axis=-1)
+        length = xp.linalg.norm(rest, axis=-1)
         good = (length > independence) & (priority[vehicles, axis] > 0)
-        kept = kept.at[vehicles, axis].set(good)
-        basis.append(jnp.where(good[:, None], rest / jnp.where(good, length, 1.0)[:, None], 0.0))
-    return lax.stop_gradient(kept)
+        kept = kept | (good[:, None] & (xp.arange(6) == axis[:, None]))
+        basis.append(xp.where(good[:, None], rest / xp.where(good, length, 1.0)[:, None], 0.0))
+    return lax.stop_gradient(jnp.asarray(kept))

@@ -137,6 +137,7 @@ def lag(vehicle: Multirotor) -> Array:
     return jnp.maximum(vehicle.time_up.mean(), vehicle.time_down.mean())
 
 
+@eqx.filter_jit  # one program instead of one for every operation
 def _gains_of_one(vehicle: Multirotor, gravity: Array | float) -> Gains:
     tau = lag(vehicle) + OTHER_DELAY
     hover = vehicle.thrust_coefficient * vehicle.hover_speeds(gravity) ** 2

@@ -107,6 +107,7 @@ class Multirotor(eqx.Module):
         moment = jnp.cross(self.position_B - self.com_B, self.axis_B) - reaction[:, None] * self.axis_B
         return jnp.concatenate([self.axis_B, moment], -1).T
 
+    @eqx.filter_jit  # one program instead of one for every operation
     def hover_speeds(self, gravity: Numbers = GRAVITY) -> Array:
         """Rotor speeds (n,) rad/s that carry the weight without moment, level: of smallest norm, as nearly as the layout can,
         clipped to the limits.
