@@ -1,4 +1,4 @@
-"""The command line: `skycrane run`, `check`, `describe`, `trim`, `linearize`, `list`, `new`, `plot`, `view`, `schema`.
+"""The command line: `skycrane run`, `check`, `describe`, `trim`, `linearize`, `list`, `new`, `plot`, `view`, `schema`, `export`.
 
 The commands load what they need when they run, so that `--help`, `check`, `list`, `new` and `schema` answer at once:
 none of them imports JAX.

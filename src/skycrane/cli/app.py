@@ -7,7 +7,7 @@ from importlib.metadata import version
 from cyclopts import App
 from rich.console import Console
 
-from skycrane.cli import describe, files, run, show, steady
+from skycrane.cli import describe, export, files, run, show, steady
 
 app = App(
     name="skycrane",
@@ -15,7 +15,7 @@ app = App(
     version=lambda: f"skycrane {version('skycrane')}",
 )
 COMMANDS = (
-    run.run, files.check, describe.describe, steady.trim, steady.linearize, files.list_, files.new, show.plot, show.view, files.schema,
+    run.run, files.check, describe.describe, steady.trim, steady.linearize, files.list_, files.new, show.plot, show.view, files.schema, export.export,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(command, name=command.__name__.rstrip("_"))
