@@ -14,12 +14,11 @@ from skycrane.elements.rotor_aero import Blade, BladeElementRotors
 from skycrane.elements.rotor_effects import AxialFlow, GroundEffect, in_vortex_ring
 from skycrane.elements.rotor_validity import validity_warnings
 from skycrane.elements.rotors import Rotors
-from skycrane.environment.air import Air, NoWind, SteadyWind
+from skycrane.environment.air import Air, SteadyWind
 from skycrane.environment.environment import Environment
 from skycrane.environment.ground import Ground
 from skycrane.math import rotation
 from skycrane.math.components import Vec3
-from skycrane.simulation.integrators import RK4
 from skycrane.simulation.rollout import simulate
 from tests.systems_for_tests import POSITIONS, SPINS, free_body
 
@@ -299,17 +298,22 @@ def test_blade_element_quadrotor_hovers_where_its_quadratic_twin_does():
     straight = eqx.tree_at(lambda r: r.ground_effect, straight, None)
     k_F = float(twin.thrust_coefficient[0, 0])
     hover = np.sqrt(1.2 * 9.81 / (4 * k_F))
-    still = Environment(air=Air(1.1, NoWind()))
+    still = Environment(air=Air(1.1, SteadyWind(jnp.zeros(3))))
     straight = eqx.tree_at(lambda r: r.speed_initial, straight, jnp.full((1, 4), hover))
     system = free_body(1.2, elements={"rotors": straight, "gravity": Gravity()}, environment=still)
-    controller = Constant({"rotors": jnp.full((1, 4), hover)})
-    run = simulate(system, controller, None, system.initial_state(), duration=0.5, step=0.01, integrator=RK4(unroll=False))
-    np.testing.assert_allclose(run.state.bodies.v_W[-1], 0.0, atol=1e-9)
-    np.testing.assert_allclose(run.state.bodies.w_B[-1], 0.0, atol=1e-9)
+    command = {"rotors": jnp.full((1, 4), hover)}
+
+    @jax.jit
+    def rate_in(wind):
+        moved = eqx.tree_at(lambda s: s.environment.air.wind.velocity, system, wind)
+        return moved.dynamics(0.0, moved.initial_state(), command, moved.prepare())
+
+    rate = rate_in(jnp.zeros(3))
+    np.testing.assert_allclose(rate.bodies.v_W, 0.0, atol=1e-9)
+    np.testing.assert_allclose(rate.bodies.w_B, 0.0, atol=1e-9)
+    np.testing.assert_allclose(rate.memory["rotors"], 0.0, atol=1e-9)
     # In a wind the side force of the rotors carries the vehicle away, and the gain of lift upwards.
-    air = Air(1.1, SteadyWind(jnp.array([0.0, 6.0, 0.0])))
-    windy = free_body(1.2, elements=system.elements, environment=Environment(air=air))
-    rate = jax.jit(lambda s: windy.dynamics(0.0, s, controller.command, windy.prepare()))(windy.initial_state())
+    rate = rate_in(jnp.array([0.0, 6.0, 0.0]))
     assert rate.bodies.v_W[0, 1] > 0.1
     assert rate.bodies.v_W[0, 2] > 0.1
 
