@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def execute(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. A mistake of the user is one message on standard error."""
+    # JAX reads it as it is imported; without it, programs from the cache write long lines on some processors.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from cyclopts import CycloptsError
 
     from skycrane.cli.app import app, errors
