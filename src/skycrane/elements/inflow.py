@@ -3,8 +3,9 @@
     T_blades(w) = 2 rho A v sqrt(V_x^2 + (V_c + v)^2),      w = V_c + v (1 - g)
 
 for the induced velocity v, with g the ground effect (0 without).  The momentum side grows with v and the blades' thrust falls with
-w, so the solution is bracketed; of the several solutions of steep descent that with the flow downwards through the disc is taken
-where there is one.
+w, so the solution is bracketed.  Steep descent has several; the search starts where the flow passes the disc downwards and ends at that
+solution where there is one.  In the vortex-ring state, where none of them means much, a fixed number of evaluations may not reach any: the
+residual tells.
 
 Newton's method with the momentum side exact and the blades' side linear: the slope of the thrust is that between the last two evaluations
 of the blades, and the equation with that line instead of the blades is solved by itself, which costs nothing next to an evaluation.  A step
@@ -86,13 +87,16 @@ def solve_induced_velocity(thrust_at: Callable[[Array], Array], flow: Flow, gues
 
         def with_line(v0, T0, slope, low, high):
             """Solve for v with the thrust T0 + slope (v - v0) instead of that of the blades."""
-            v = wanted = v0
-            for _ in range(INNER):
+
+            def newton(_, pair):
+                v, _ = pair
                 value = T0 + slope * (v - v0) - flow.momentum(v)
                 rate = slope - flow.momentum_slope(v)
                 good = rate < 0
                 wanted = jnp.where(good, v - value / jnp.where(good, rate, 1.0), 0.5 * (low + high))
-                v = jnp.clip(wanted, low, high)
+                return jnp.clip(wanted, low, high), wanted
+
+            v, wanted = lax.fori_loop(0, INNER, newton, (v0, v0))
             # Rounding may put a converged solution a hair outside the bracket.
             slack = 1e-9 * reach
             return jnp.where((wanted >= low - slack) & (wanted <= high + slack), v, 0.5 * (low + high))
