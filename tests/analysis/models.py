@@ -12,6 +12,8 @@ from skycrane.core.system import System
 from skycrane.elements.drag import Drag
 from skycrane.elements.gravity import Gravity
 from skycrane.elements.rotors import Rotors
+from skycrane.environment.air import Air, SteadyWind
+from skycrane.environment.environment import Environment
 from skycrane.math.components import Vec3, take
 from skycrane.vehicles.layout import ring
 
@@ -20,15 +22,29 @@ K_F, K_M = 1e-5, 1e-7
 LAG = {"time_up": 0.05, "time_down": 0.05}
 
 
-def multirotor(layout=QUAD, mass=2.0, inertia=(0.015, 0.015, 0.0225), speed_max=1500.0, stopped=(), cd_area=0.036, **rotor_options):
-    """A body with rotors of k_F = 1e-5, k_M = 1e-7; by default the quadrotor of the multirotor tutorial."""
+def multirotor(
+    layout=QUAD,
+    mass=2.0,
+    inertia=(0.015, 0.015, 0.0225),
+    speed_max=1500.0,
+    stopped=(),
+    cd_area=0.036,
+    wind=(0.0, 0.0, 0.0),
+    **rotor_options,
+):
+    """A body with rotors of k_F = 1e-5, k_M = 1e-7; by default the quadrotor of the multirotor tutorial.
+
+    All of them have wind and rotor drag, of size zero unless given, so that they share compiled functions.
+    """
     sound = np.ones(len(layout.spin))
     sound[list(stopped)] = 0.0
     rotors = Rotors.create(
-        (0,), layout.position_B, layout.axis_B, layout.spin, K_F, K_M, speed_max=speed_max, speed_fraction=sound, **rotor_options
-    )
+        (0,), layout.position_B, layout.axis_B, layout.spin, K_F, K_M, speed_max=speed_max, speed_fraction=sound,
+        **{"drag_coefficient": 0.0, **rotor_options},
+    )  # fmt: skip
     elements = {"rotors": rotors, "gravity": Gravity(), "drag": Drag((0,), jnp.full((1, 3), cd_area))}
-    return System(Bodies.create(["uav"], [mass], [inertia]), elements)
+    environment = Environment(air=Air(wind=SteadyWind(jnp.asarray(wind))))
+    return System(Bodies.create(["uav"], [mass], [inertia]), elements, environment=environment)
 
 
 class Spring(AbstractElement):

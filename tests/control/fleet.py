@@ -9,7 +9,7 @@ import numpy as np
 
 from skycrane.control.allocation import Allocation
 from skycrane.simulation.rollout import simulate
-from skycrane.vehicles.layout import coaxial, ring
+from skycrane.vehicles.layout import Layout, coaxial, ring
 from skycrane.vehicles.multirotor import Multirotor, system_for
 
 X = dict(first_angle=-np.pi / 4, clockwise=True)
@@ -84,3 +84,19 @@ def random_allocation(rng, k, n, speed_min=0.0):
     position = rng.normal(size=(k, n, 3)) * [0.3, 0.3, 0.05]
     k_F = 1e-5 * rng.uniform(0.5, 2.0, (k, n))
     return Allocation.create(position, axis, rng.choice([-1.0, 1.0], (k, n)), k_F, 1.5e-7, speed_min=speed_min, speed_max=1000.0)
+
+
+# Seven one-way rotors that reach every direction: catalogue vehicle omnidirectional-heptarotor (source there).
+HEPTA = Multirotor.create(
+    1.9,
+    [[0.1129747, -0.0368873, 0.00022164], [-0.0368873, 0.09688552, 0.00165438], [0.00022164, 0.00165438, 0.13142521]],
+    Layout(
+        np.array([[-0.216, -0.104, -0.091], [0.064, 0.039, 0.331], [-0.060, 0.238, -0.141], [0.296, 0.163, -0.329],
+                  [0.212, -0.246, 0.156], [-0.064, 0.283, 0.201], [-0.506, -0.594, -0.062]]),
+        np.array([[0.27511, -0.82592, 0.49211], [-0.09200, 0.96623, -0.24071], [-0.13870, 0.51611, 0.84522],
+                  [-0.55189, -0.36379, -0.75038], [-0.78989, -0.18080, 0.58599], [0.99851, 0.05410, 0.00760],
+                  [0.29885, -0.16592, -0.93977]]),
+        np.full(7, -1.0),
+    ),
+    8.289848e-6, 8.289848e-6 * 0.0147, speed_max=1837.83, time_up=0.03, time_down=0.03,
+)  # fmt: skip

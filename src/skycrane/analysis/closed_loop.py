@@ -79,7 +79,8 @@ class Margins:
 
     ``gain_up`` and ``gain_down``: factors by which the gain may grow (> 1) or shrink (< 1); infinity and 0 where it may do so without
     end. ``phase_deg``: phase that may be lost (infinite without a crossover); ``crossover`` [rad/s] there; ``delay_s``: dead time that
-    may be added; ``disk``: disk margin.  ``stable``: whether the closed loop is stable; without that the other numbers mean nothing.
+    may be added; ``disk``: disk margin.  ``stable``: whether the closed loop is stable or neutral; without that the other numbers mean
+    nothing.
     """
 
     gain_up: float

@@ -19,13 +19,12 @@ import numpy as np
 
 from skycrane.analysis.coordinates import without_account
 from skycrane.analysis.precision import double_precision, like, to_double
-from skycrane.analysis.trim_problem import Problem, evaluate, rotor_elements, true_imbalance
+from skycrane.analysis.trim_problem import Finished, Problem, evaluate, finish, rotor_elements
 from skycrane.analysis.trim_setup import further_starts, lifted, set_up, turned
 from skycrane.analysis.trim_solver import SOLVED, choose, solve
 from skycrane.core.bodies import State
 from skycrane.core.system import System
 from skycrane.elements.motors import PoweredMemory
-from skycrane.elements.rotors import AbstractRotors
 from skycrane.math.rotation import to_euler
 
 TOLERANCE = 1e-7  # of the weight, for a force; of weight times arm, for a moment
@@ -59,7 +58,7 @@ class _Result:
 
 @dataclass(frozen=True)
 class Trim(_Result):
-    """A steady motion.  ``shaft_power`` [W] of all rotors, NaN where they do not tell it."""
+    """A steady motion.  ``shaft_power`` [W] of all rotors."""
 
     shaft_power: float = float("nan")
     converged: ClassVar[bool] = True
@@ -208,17 +207,17 @@ class _Task:
         self.bodies = (main, *(b for b in carried if b != main))
         if not isinstance(attitude, str):
             heading = float(to_euler("zyx", jnp.asarray(attitude, jnp.float64))[0])
-        self.guess = turned(guess, main, heading)
-        self.supply: dict[str, np.ndarray] = {}
+        self.heading = heading
+        self.guess = turned(guess, main, jnp.asarray(float(heading)))
+        self.supply: dict[str, np.ndarray] = {}  # of batteries: voltage over nominal
 
     def problem(self, attitude, *, spin: bool, free_speed: bool = False):
         """Problem, bounds and first start for one kind of attitude."""
         angles = None
-        if isinstance(attitude, str):
-            yaw = float(to_euler("zyx", self.guess.bodies.q_WB[self.bodies[0]])[0])
-            angles = np.array([0.0, 0.0, yaw]) if attitude == "level" else None
-        else:
+        if not isinstance(attitude, str):
             angles = np.asarray(to_euler("zyx", jnp.asarray(attitude, jnp.float64)))[::-1]
+        elif attitude == "level":
+            angles = np.array([0.0, 0.0, self.heading])
         return set_up(
             self.system, self.guess, self.bodies, self.velocity, self.turn_rate, angles, self.command, self.t, self.supply,
             spin=spin, free_speed=free_speed,
@@ -226,17 +225,15 @@ class _Task:
 
     def solve(self, attitude, *, spin: bool) -> Trim | NoTrim:
         """The answer for one kind of attitude; where batteries sag under the load of the trim, once more with what they give."""
-        result = self._solve(attitude, spin)
+        result, supply = self._solve(attitude, spin)
         for _ in range(20):
-            supply = {name: self._supply(name, e, result) for name, e in self.rotors.items() if e.battery is not None}
-            change = max((np.abs(s - self.supply.get(name, 1.0)).max() for name, s in supply.items()), default=0.0)
-            if change < 1e-9:
+            if max((np.abs(s - self.supply.get(name, 1.0)).max() for name, s in supply.items()), default=0.0) < 1e-9:
                 break
             self.supply = supply
-            result = self._solve(attitude, spin)
+            result, supply = self._solve(attitude, spin)
         return result
 
-    def _solve(self, attitude, spin: bool) -> Trim | NoTrim:
+    def _solve(self, attitude, spin: bool) -> tuple[Trim | NoTrim, dict]:
         problem, low, high, first = self.problem(attitude, spin=spin)
         tries = []
         for z in [first, *further_starts(problem.layout, first, low, high, self.starts - 1)]:
@@ -249,65 +246,25 @@ class _Task:
 
     # -- results ----------------------------------------------------------------------------------------------------------------------
 
-    def _finished(self, problem: Problem, z: np.ndarray):
-        """State, command and steady motion of the system itself, with its motors' memory."""
-        state, command, steady, _, _ = problem.unpack(jnp.asarray(z))
-        memory = dict(state.memory)
-        kin = self.system.kinematics(state, self.system.prepare())
-        for name, e in self.rotors.items():
-            speed = e.speed_fraction * command[name]
-            loads = rotor_elements(problem.system)[name].loads(jnp.asarray(self.t), kin, speed)
-            share = jnp.ones(speed.shape[0])
-            if e.battery is not None:
-                charge = self.guess.memory[name].charge
-                voltage, _ = e.battery.voltage_and_current(charge, jnp.maximum((loads.torque * speed).sum(-1), 0.0))
-                share = voltage / e.battery.nominal
-                memory[name] = PoweredMemory(speed, charge)
-            elif e.time_up is not None:
-                memory[name] = speed
-            if e.throttle is not None:
-                command[name] = e.throttle.command_for(command[name] / share[:, None])
-        return State(state.bodies, memory), command, steady
-
-    def _supply(self, name: str, e: AbstractRotors, result: _Result) -> np.ndarray:
-        state = to_double(result.state)
-        kin = self.system.kinematics(state, self.system.prepare())
-        memory = state.memory[name]
-        loads = e.loads(jnp.asarray(self.t), kin, memory.speed)
-        shaft = jnp.maximum((loads.torque * memory.speed).sum(-1), 0.0)
-        voltage, _ = e.battery.voltage_and_current(memory.charge, shaft)  # type: ignore[union-attr]
-        return np.asarray(voltage / e.battery.nominal)  # type: ignore[union-attr]
-
-    def _result(self, problem: Problem, z, low, high, nearest: Sequence[np.ndarray] = ()) -> Trim | NoTrim:
-        state, command, steady = self._finished(problem, z)
-        as_it_is = eqx.tree_at(lambda p: (p.system, p.constraints), problem, (self.system, {}))
-        force, moment, rates = jax.tree.map(np.asarray, true_imbalance(as_it_is, state, command, steady))
-        main = self.bodies[0]
-        roll, pitch, yaw = (float(x) for x in np.asarray(to_euler("zyx", state.bodies.q_WB[main]))[::-1])
+    def _result(self, problem: Problem, z, low, high, nearest: Sequence[np.ndarray] = ()) -> tuple[Trim | NoTrim, dict]:
+        done = jax.tree.map(np.asarray, finish(problem, self.system, self.guess.memory, jnp.asarray(z)))
+        force, moment = done.force_W, done.moment_B
+        roll, pitch, yaw = (float(x) for x in done.angles[self.bodies[0]])
         labels = [n for name in problem.layout.rotors for n in _rotor_labels(self.system, name)]
         common = {
-            "state": like(state, self.given), "command": like(command, self.given), "velocity_W": np.asarray(steady.velocity_W),
-            "turn_rate": float(steady.turn_rate), "roll": roll, "pitch": pitch, "yaw": yaw, "residual_force_W": force,
+            "state": like(done.state, self.given), "command": like(done.command, self.given), "velocity_W": done.steady.velocity_W,
+            "turn_rate": float(done.steady.turn_rate), "roll": roll, "pitch": pitch, "yaw": yaw, "residual_force_W": force,
             "residual_moment_B": moment, "residual_n": float(np.linalg.norm(force, axis=1).max()),
             "residual_nm": float(np.linalg.norm(moment, axis=1).max()), "limits": _at_limits(problem, z, low, high, labels),
         }  # fmt: skip
         weight, arm = np.asarray(problem.force_scale), np.asarray(problem.length_scale)
-        worst = max((np.abs(force) / weight[:, None]).max(), (np.abs(moment) / (weight * arm)[:, None]).max(), self._restless(state, rates))
+        worst = max((np.abs(force) / weight[:, None]).max(), (np.abs(moment) / (weight * arm)[:, None]).max(), _restless(done))
         if worst < self.tolerance:
-            power = _shaft_power(self.system, jnp.asarray(self.t), state, command)
-            return Trim(**common, shaft_power=power, sentence=_trim_sentence(self.kind, common, command, power))
+            power = float(done.power)
+            return Trim(**common, shaft_power=power, sentence=_trim_sentence(self.kind, common, power)), done.supply
         axis, missing = self._culprit(problem, nearest or [z], low, high)
-        return NoTrim(**common, axis=axis, missing=missing, sentence=_no_trim_sentence(self.kind, axis, missing, common["limits"]))
-
-    def _restless(self, state: State, rates: dict) -> float:
-        """How fast memory still changes, per its own size and second; the charge of a battery may."""
-        fastest = 0.0
-        for name, rate in rates.items():
-            own = (rate, state.memory[name])
-            own = tuple(x.speed if isinstance(x, PoweredMemory) else x for x in own)
-            for r, v in zip(*map(jax.tree.leaves, own), strict=True):
-                fastest = max(fastest, float((np.abs(r) / (1.0 + np.abs(np.asarray(v)))).max(initial=0.0)))
-        return fastest * 1e-2
+        sentence = _no_trim_sentence(self.kind, axis, missing, common["limits"])
+        return NoTrim(**common, axis=axis, missing=missing, sentence=sentence), done.supply
 
     def _culprit(self, problem: Problem, nearest: Sequence[np.ndarray], low, high) -> tuple[str, float]:
         """The axis of the main body that stays unbalanced when everything else is balanced, and how much of it [N or N m]."""
@@ -331,6 +288,17 @@ class _Task:
             k = int(np.argmax(residual))
             return AXES[k], float(residual[k] * units[k])
         return best[1], float(best[2])
+
+
+def _restless(done: Finished) -> float:
+    """How fast memory still changes, per its own size and hundredth of a second; the charge of a battery may."""
+    fastest = 0.0
+    for name, rate in done.rates.items():
+        own = (rate, done.state.memory[name])
+        own = tuple(x.speed if isinstance(x, PoweredMemory) else x for x in own)
+        for r, v in zip(*map(jax.tree.leaves, own), strict=True):
+            fastest = max(fastest, float((np.abs(r) / (1.0 + np.abs(v))).max(initial=0.0)))
+    return fastest * 1e-2
 
 
 # -- words -------------------------------------------------------------------------------------------------------------------------------
@@ -364,17 +332,11 @@ def _at_limits(problem: Problem, z: np.ndarray, low: np.ndarray, high: np.ndarra
     return tuple(out)
 
 
-def _shaft_power(system: System, t, state: State, command: dict) -> float:
-    logs = system.outputs(t, state, command, system.prepare())
-    powers = [logs[name]["shaft_power"] for name in rotor_elements(system) if "shaft_power" in logs[name]]
-    return float(sum(p.sum() for p in powers)) if powers else float("nan")
-
-
-def _trim_sentence(kind: str, r: dict[str, Any], command: dict, power: float) -> str:
+def _trim_sentence(kind: str, r: dict[str, Any], power: float) -> str:
     words = f"{kind[0].upper()}{kind[1:]}: roll {np.degrees(r['roll']):+.3f} deg, pitch {np.degrees(r['pitch']):+.3f} deg"
     if r["turn_rate"]:
         words += f", turning at {r['turn_rate']:.4g} rad/s"
-    words += f", shaft power {power:.5g} W" if np.isfinite(power) else ""
+    words += f", shaft power {power:.5g} W"
     words += f"; {', '.join(r['limits'])}" if r["limits"] else ""
     return f"{words}; residual {r['residual_n']:.1e} N, {r['residual_nm']:.1e} N m."
 

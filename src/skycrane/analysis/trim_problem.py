@@ -32,8 +32,9 @@ from skycrane.analysis.coordinates import Steady
 from skycrane.core.bodies import BodyState, State
 from skycrane.core.constraint import assemble
 from skycrane.core.system import System
+from skycrane.elements.motors import PoweredMemory
 from skycrane.elements.rotors import AbstractRotors
-from skycrane.math.rotation import exp, from_euler, multiply, to_matrix
+from skycrane.math.rotation import exp, from_euler, multiply, to_euler, to_matrix
 from skycrane.simulation.integrators import SecondOrder
 
 MOST_PITCH = np.radians(89.0)  # Euler angles are singular at 90 degrees
@@ -86,15 +87,18 @@ class Problem(eqx.Module):
             extra = take(3)
             turn_rate = extra[0]
             velocity = velocity + jnp.concatenate([extra[1:], jnp.zeros(1)])
-        angles = self.angles
-        for body in L.rotor_bodies:
-            angles = angles.at[body, :2].set(take(2))
-        p, q = b.p_WB, b.q_WB
-        for body in L.rotor_bodies:
-            q = q.at[body].set(from_euler("zyx", angles[body, ::-1]))
-        for body in L.passive_bodies:
-            p = p.at[body].add(self.length_scale[body] * take(3))
-            q = q.at[body].set(multiply(q[body], exp(take(3))))
+        order = (*L.rotor_bodies, *L.passive_bodies)
+        tilt = take(2 * len(L.rotor_bodies)).reshape(-1, 2)
+        yaw = self.angles[np.array(L.rotor_bodies), 2]
+        q = from_euler("zyx", jnp.stack([yaw, tilt[:, 1], tilt[:, 0]], -1))
+        p = b.p_WB
+        if L.passive_bodies:
+            passive = np.array(L.passive_bodies)
+            moved = take(6 * len(passive)).reshape(-1, 2, 3)
+            q = jnp.concatenate([q, multiply(b.q_WB[passive], exp(moved[:, 1]))])[np.argsort(order)]
+            p = jnp.concatenate([p[np.array(L.rotor_bodies)], p[passive] + self.length_scale[passive, None] * moved[:, 0]])[np.argsort(order)]
+        elif order != tuple(range(len(order))):
+            q = q[np.argsort(order)]
         command = dict(self.command)
         for name in L.rotors:
             scale = self.speed_scale[name]
@@ -155,22 +159,61 @@ class Problem(eqx.Module):
         return force, wrench[:, 3:], left, gaps
 
     def cost(self, z: Array) -> Array:
-        """What to choose by among many trims: shaft power of all rotors, made dimensionless; without it the sum of speed^4; with a free
-        speed minus the speed factor."""
+        """What to choose by among many trims: shaft power of all rotors, made dimensionless; with a free speed minus the speed factor."""
         state, command, _, _, factor = self.unpack(z)
         if self.layout.free_speed:
             return -factor
-        logs = self.system.outputs(self.t, state, command, self.system.prepare())
-        if all("shaft_power" in logs[name] for name in self.layout.rotors):
-            power = jnp.stack([jnp.sum(logs[name]["shaft_power"]) for name in self.layout.rotors]).sum()
-            return power / (self.force_scale.sum() * jnp.sqrt(9.81 * self.length_scale.max()))
-        return jnp.stack([jnp.sum((command[name] / self.speed_scale[name]) ** 4) for name in self.layout.rotors]).sum()
+        kin = self.system.kinematics(state, self.system.prepare())
+        speeds = {name: e.speed_fraction * command[name] for name, e in rotor_elements(self.system).items()}
+        power = [jnp.sum(e.loads(self.t, kin, speeds[n]).torque * speeds[n]) for n, e in rotor_elements(self.system).items()]
+        return jnp.stack(power).sum() / (self.force_scale.sum() * jnp.sqrt(9.81 * self.length_scale.max()))
+
+
+class Finished(NamedTuple):
+    """A candidate for a trim of the system as it is: ``state`` with the memory of the motors, ``command``, ``steady``; surplus
+    ``force_W`` and ``moment_B`` (nb, 3) and ``rates`` of memory; ``angles`` (nb, 3) roll, pitch, yaw; ``power`` [W] at the shafts;
+    ``supply`` (k,) voltage over nominal by rotor element with a battery."""
+
+    state: State
+    command: dict
+    steady: Steady
+    force_W: Array
+    moment_B: Array
+    rates: dict
+    angles: Array
+    power: Array
+    supply: dict
 
 
 @eqx.filter_jit
-def true_imbalance(problem: Problem, state: State, command: dict, steady: Steady) -> tuple[Array, Array, dict]:
-    """Surplus force and moment and rates of memory of ``problem.system`` as it is, its own constraints included."""
-    return problem.imbalance(state, command, steady, jnp.zeros(0))[:3]
+def finish(problem: Problem, system: System, memory: dict, z: Array) -> Finished:
+    """Evaluate the unknowns z with the system itself: its limits, lag, batteries and constraints.
+
+    ``memory`` of the guess: batteries keep their charge.
+    """
+    state, command, steady, _, _ = problem.unpack(z)
+    prepared = system.prepare()
+    kin = system.kinematics(state, prepared)
+    own = dict(state.memory)
+    power, supply = jnp.zeros(()), {}
+    for name, e in rotor_elements(system).items():
+        speed = e.speed_fraction * command[name]
+        shaft = (rotor_elements(problem.system)[name].loads(problem.t, kin, speed).torque * speed).sum(-1)
+        power = power + shaft.sum()
+        share = jnp.ones_like(shaft)
+        if e.battery is not None:
+            voltage, _ = e.battery.voltage_and_current(memory[name].charge, jnp.maximum(shaft, 0.0))
+            share = supply[name] = voltage / e.battery.nominal
+            own[name] = PoweredMemory(speed, memory[name].charge)
+        elif e.time_up is not None:
+            own[name] = speed
+        if e.throttle is not None:
+            command[name] = e.throttle.command_for(command[name] / share[:, None])
+    state = State(state.bodies, own)
+    as_it_is = eqx.tree_at(lambda p: (p.system, p.constraints), problem, (system, {}))
+    force, moment, rates, _ = as_it_is.imbalance(state, command, steady, jnp.zeros(0))
+    angles = to_euler("zyx", state.bodies.q_WB)[:, ::-1]
+    return Finished(state, command, steady, force, moment, rates, angles, power, supply)
 
 
 @eqx.filter_jit
@@ -215,9 +258,15 @@ def quasi_static(system: System) -> System:
     """The system with rotors that turn at once, without limit, at the speed in rad/s that is asked for."""
     elements = dict(system.elements)
     for name, e in rotor_elements(system).items():
-        unlimited = jnp.full_like(e.speed_max, jnp.inf)
+        unlimited = jnp.asarray(np.full(e.speed_max.shape, np.inf))
         elements[name] = dataclasses.replace(
-            e, time_up=None, time_down=None, throttle=None, battery=None, speed_min=jnp.zeros_like(unlimited), speed_max=unlimited
+            e,
+            time_up=None,
+            time_down=None,
+            throttle=None,
+            battery=None,
+            speed_min=jnp.asarray(np.zeros(e.speed_max.shape)),
+            speed_max=unlimited,
         )
     return System(system.bodies, elements, {}, system.environment)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.flatten_util import ravel_pytree
 
 from skycrane.analysis.trim_problem import MOST_PITCH, MOST_SPIN, Layout, Problem, length_scales, quasi_static, rotor_elements
@@ -17,6 +18,7 @@ from skycrane.math.rotation import from_euler, multiply, rotate, to_euler
 from skycrane.simulation.integrators import SecondOrder
 
 FREE_AIR = 100.0  # m above ground, where a trim is looked for by default
+TRIAL_SPEED = 100.0  # rad/s, at which thrust is asked for to know its size
 MOST_DRIFT = 50.0  # m/s, of a spinning vehicle around its circle
 
 
@@ -26,11 +28,13 @@ def lifted(system: System) -> State:
     ground = system.environment.ground
     if ground is None:
         return state
-    shift = jnp.array([0.0, 0.0, 1.0], state.bodies.p_WB.dtype) * (ground.height + FREE_AIR)
-    return _moved(state, shift, jnp.array([1.0, 0, 0, 0], state.bodies.q_WB.dtype), jnp.zeros(3, shift.dtype))
+    dtype = state.bodies.p_WB.dtype
+    shift = jnp.array([0.0, 0.0, 1.0], dtype) * (ground.height + FREE_AIR)
+    return _moved(state, shift, jnp.array([1.0, 0, 0, 0], dtype), jnp.zeros(3, dtype))
 
 
-def turned(state: State, main: int, heading: float) -> State:
+@eqx.filter_jit
+def turned(state: State, main: int, heading: Array) -> State:
     """The whole state turned about the vertical through the main body until that has the heading [rad]."""
     now = to_euler("zyx", state.bodies.q_WB[main])[0]
     return _moved(state, jnp.zeros(3), from_euler("zyx", jnp.stack([heading - now, 0.0 * now, 0.0 * now])), state.bodies.p_WB[main])
@@ -46,6 +50,23 @@ def _moved(state: State, shift, q, centre) -> State:
 
 def _is_nodes(x: Any) -> bool:
     return isinstance(x, SecondOrder) and x.position.ndim > 0 and x.position.shape[-1] == 3
+
+
+class _Survey(NamedTuple):
+    """Of the guess: ``angles`` (nb, 3) roll, pitch, yaw; ``thrust`` (k, n) [N] at 100 rad/s by rotor element; ``gaps`` of constraint
+    rows."""
+
+    angles: Array
+    thrust: dict[str, Array]
+    gaps: list[Array]
+
+
+@eqx.filter_jit
+def _survey(system: System, constraints: dict, guess: State, t: Array) -> _Survey:
+    kin = system.kinematics(guess, system.prepare())
+    thrust = {name: e.loads(t, kin, jnp.full_like(e.speed_max, TRIAL_SPEED)).thrust for name, e in rotor_elements(system).items()}
+    gaps = [row.gap for _, c in sorted(constraints.items()) for row in c.rows(t, kin)]
+    return _Survey(to_euler("zyx", guess.bodies.q_WB)[:, ::-1], thrust, gaps)
 
 
 def set_up(
@@ -70,19 +91,17 @@ def set_up(
         angles: roll, pitch, yaw [rad] of the main body if its attitude is given.
         supply: battery voltage over nominal (k,) by rotor element.
     """  # fmt: skip
-    b = guess.bodies
-    nb = system.bodies.count
-    main = bodies[0]
-    own = np.array(to_euler("zyx", b.q_WB))[:, ::-1]
+    nb, main = system.bodies.count, bodies[0]
+    rotors, still = rotor_elements(system), quasi_static(system)
+    memory = {name: () if name in rotors else value for name, value in guess.memory.items()}
+    rest = jnp.asarray(np.zeros((nb, 3)))
+    guess = State(BodyState(guess.bodies.p_WB, guess.bodies.q_WB, rest, rest), memory)
+    survey = jax.tree.map(np.asarray, _survey(still, system.constraints, guess, jnp.asarray(float(t))))
+    rows = len(survey.gaps)
+    own = np.array(survey.angles)
     own[main, :2] = 0.0
     if angles is not None:
         own[main] = angles
-    rotors = rotor_elements(system)
-    still = quasi_static(system)
-    memory = {name: () if name in rotors else value for name, value in guess.memory.items()}
-    guess = State(BodyState(b.p_WB, b.q_WB, jnp.zeros_like(b.v_W), jnp.zeros_like(b.w_B)), memory)
-    kin = system.kinematics(guess, system.prepare())
-    rows = sum(len(c.rows(jnp.asarray(t), kin)) for c in system.constraints.values())
     unknown = jax.tree.map(lambda x: x.position if _is_nodes(x) else x, memory, is_leaf=_is_nodes)
     size = ravel_pytree(eqx.filter(unknown, eqx.is_inexact_array))[0].size
     layout = Layout(bodies, tuple(k for k in range(nb) if k not in bodies), tuple(rotors), spin, free_speed, size, rows)
@@ -92,10 +111,9 @@ def set_up(
 
     scales, low_s, high_s, start_s = {}, [], [], []
     for name, e in rotors.items():
-        trial = jnp.full_like(e.speed_max, 100.0)
-        thrust = np.maximum(np.asarray(rotor_elements(still)[name].loads(jnp.asarray(t), kin, trial).thrust), 1e-30)
+        thrust = np.maximum(survey.thrust[name], 1e-30)
         carried = np.array([sum(int(x == y) for y in _all_bodies(rotors)) for x in e.bodies])[:, None]
-        hover = 100.0 * np.sqrt(share / carried / thrust.sum(-1, keepdims=True)) * np.ones_like(thrust)
+        hover = TRIAL_SPEED * np.sqrt(share / carried / thrust.sum(-1, keepdims=True)) * np.ones_like(thrust)
         most = np.asarray(e.speed_max) * supply.get(name, np.ones(thrust.shape[0]))[:, None]
         scale = np.where(np.isfinite(most) & (most > 0), most, 2.0 * hover)
         sound = np.asarray(e.speed_fraction) > 0

@@ -95,21 +95,63 @@ def _polish(eq: _Equations, x: np.ndarray, steps: int = 12) -> np.ndarray:
 
 def choose(problem: Problem, z: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The solution of least cost that can be reached from a solution; the solution itself where it is the only one."""
+    better, finished = _descend(problem, z, low, high)
+    if not finished:
+        # A bound that the equations force an unknown onto can look incompatible with them by a rounding error: hold it there.
+        held = (better <= low) | (better >= high)
+        better, _ = _descend(problem, better, np.where(held, better, low), np.where(held, better, high))
+    return _sharpen(problem, better, low, high)
+
+
+def _sharpen(problem: Problem, z: np.ndarray, low: np.ndarray, high: np.ndarray, steps: int = 4) -> np.ndarray:
+    """Newton steps to the minimum of the cost on the null space of the equations, with the unknowns at bounds held.
+
+    The curvature is that of the Lagrange function ``f - y . r``, by differences of its exact gradient along the null space.
+    """
+    held = (z <= low) | (z >= high)
+    eq = _Equations(problem, z, np.where(held, z, low), np.where(held, z, high))
+    x = z[eq.free]
+    for _ in range(steps):
+        f, gradient = eq.cost(x)
+        J = eq.both(x)[1]
+        _, sizes, vh = np.linalg.svd(J)
+        Z = vh[int((sizes > RANK * sizes.max(initial=0.0)).sum()) :].T
+        if not Z.shape[1]:
+            break
+        y = np.linalg.lstsq(J.T, gradient, rcond=RANK)[0]
+        slope = lambda x, y=y: eq.cost(x)[1] - eq.both(x)[1].T @ y  # noqa: E731
+        h = 1e-6
+        curvature = np.stack([Z.T @ (slope(x + h * v) - slope(x - h * v)) / (2 * h) for v in Z.T], 1)
+        values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
+        curved = values > 1e-6 * np.abs(values).max(initial=0.0)  # flat or falling directions are left alone
+        step = -Z @ (vectors[:, curved] @ ((vectors[:, curved].T @ (Z.T @ slope(x))) / values[curved]))
+        better = _polish(eq, eq.clip(x + step))
+        if np.abs(eq.both(better)[0]).max() > SOLVED or eq.cost(better)[0] > f + 1e-14 * abs(f):
+            break
+        moved, x = np.abs(better - x).max(), better
+        if moved < 1e-12:
+            break
+    return eq.full(x)
+
+
+def _descend(problem: Problem, z: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, bool]:
+    """One run of the quadratic programming; the start itself where that found nothing better, and whether it ended as it should."""
     eq = _Equations(problem, z, low, high)
     x = z[eq.free]
     J = eq.both(x)[1]
     left, sizes, _ = np.linalg.svd(J, full_matrices=False)
     rank = int((sizes > RANK * sizes[0]).sum()) if len(sizes) else 0
     if rank == len(x):
-        return z
+        return z, True
     rows = left[:, :rank].T
-    before = eq.cost(x)[0]
     bounds = [(None if np.isinf(a) else a, None if np.isinf(b) else b) for a, b in zip(eq.low, eq.high, strict=True)]
     found = minimize(
         eq.cost, x, jac=True, method="SLSQP", bounds=bounds,
         constraints={"type": "eq", "fun": lambda x: rows @ eq.both(x)[0], "jac": lambda x: rows @ eq.both(x)[1]},
         options={"maxiter": 300, "ftol": 1e-13},
     )  # fmt: skip
-    better = _polish(eq, eq.clip(found.x)) if np.isfinite(found.x).all() else x
-    good = np.abs(eq.both(better)[0]).max() < SOLVED and eq.cost(better)[0] <= before
-    return eq.full(better) if good else z
+    if not np.isfinite(found.x).all():
+        return z, False
+    better = _polish(eq, eq.clip(found.x))
+    good = np.abs(eq.both(better)[0]).max() < SOLVED and eq.cost(better)[0] <= eq.cost(x)[0]
+    return (eq.full(better) if good else z), found.status == 0

@@ -121,9 +121,8 @@ class WrenchSet:
                 for k in (k for k, b in enumerate(e.bodies) if b == index):
                     if not np.isfinite(np.asarray(e.speed_max[k])).all():
                         raise ValueError(f"rotors {name!r} have no largest speed: the set of their wrenches has no end")
-                    at = [
-                        still[name].loads(jnp.asarray(t), kin, e.speed_fraction * w) for w in (e.speed_min, e.speed_max, 0.7 * e.speed_max)
-                    ]
+                    speeds = (e.speed_fraction * e.speed_min, e.speed_fraction * e.speed_max, 0.7 * e.speed_max)
+                    at = [still[name].loads(jnp.asarray(t), kin, w) for w in speeds]
                     low, high, middle = ((np.asarray(x.thrust)[k], np.asarray(x.torque)[k]) for x in at)
                     ratio = np.where(middle[0] > 0, middle[1] / np.where(middle[0] > 0, middle[0], 1.0), 0.0)
                     hub = np.asarray(e.position_B[k]) - np.asarray(system.bodies.com_B[index])
