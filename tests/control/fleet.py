@@ -16,9 +16,7 @@ X = dict(first_angle=-np.pi / 4, clockwise=True)
 ALTERNATING = np.array([-1.0, 1.0] * 3)
 
 # The Archimedes tutorial's quadrotor, PX4's x500 and the Crazyflie (sources: skycrane/vehicles/catalogue).
-TUTORIAL = Multirotor.create(
-    2.0, [0.015, 0.015, 0.0225], ring(4, 0.3, **X), 1e-5, 1e-7, speed_max=1200.0, time_up=0.05, time_down=0.05
-)
+TUTORIAL = Multirotor.create(2.0, [0.015, 0.015, 0.0225], ring(4, 0.3, **X), 1e-5, 1e-7, speed_max=1200.0, time_up=0.05, time_down=0.05)
 X500 = Multirotor.create(
     2.064, [0.02389, 0.02389, 0.044], ring(4, 0.246, **X), 8.54858e-6, 8.54858e-6 * 0.016, speed_max=1000.0, time_up=0.0125, time_down=0.025
 )

@@ -241,9 +241,7 @@ def test_derivatives_by_demand_limits_and_effectiveness(factor):  # free and sat
     direction = eqx.tree_at(lambda d: d[0].weight, direction, jnp.zeros((2, 6)))
     slope = sum(jnp.sum(g * d) for g, d in zip(jax.tree.leaves(gradient), jax.tree.leaves(direction), strict=True))
     step = 2e-5  # the saturated solution is exact to about 1e-9
-    ahead, behind = (
-        merit(*jax.tree.map(lambda x, d, s=s: x + s * step * d, (arrays, wrench), direction)) for s in (1, -1)
-    )
+    ahead, behind = (merit(*jax.tree.map(lambda x, d, s=s: x + s * step * d, (arrays, wrench), direction)) for s in (1, -1))
     assert float(slope) == pytest.approx(float(ahead - behind) / (2 * step), rel=3e-5)
 
 

@@ -46,7 +46,9 @@ def test_the_quaternion_error_stays_finite_at_half_a_turn():
         here, there = Rotation.identity(), Rotation.from_rotvec(np.pi * axis)
         error = quaternion_error(mat(here), mat(there))
         assert np.all(np.isfinite(error.array()))
-        assert np.all(np.isfinite(jax.jacobian(lambda v, there=there: quaternion_error(Mat3.skew(v), mat(there)).array())(vec([0.1, 0, 0])).array()))
+        assert np.all(
+            np.isfinite(jax.jacobian(lambda v, there=there: quaternion_error(Mat3.skew(v), mat(there)).array())(vec([0.1, 0, 0])).array())
+        )
 
 
 @settings(max_examples=30, deadline=None)

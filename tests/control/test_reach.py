@@ -52,9 +52,7 @@ def test_axes_are_named_with_the_reason_for_dropping_them():
     assert flat.kept == ("force z", "moment x (roll)", "moment y (pitch)", "moment z (yaw)")
     assert flat.dropped == {"force x": "no authority", "force y": "no authority"}
     layout = ring(6, 0.3, first_angle=np.pi / 6)
-    failed = Allocation.create(
-        layout.position_B, layout.axis_B, layout.spin, 1e-5, 1.5e-7, speed_max=1000.0, available=[0, 1, 1, 0, 1, 1]
-    )
+    failed = Allocation.create(layout.position_B, layout.axis_B, layout.spin, 1e-5, 1.5e-7, speed_max=1000.0, available=[0, 1, 1, 0, 1, 1])
     reason = analyse(failed).dropped["moment z (yaw)"]
     assert reason.startswith("within 0.00 deg of moment x (roll)")
     # The same spin everywhere: yaw goes with thrust.

@@ -1,7 +1,8 @@
 """The contracts carry cables, tethers and floating bodies: rough versions of them, here only, on the same core.
 
 Elastic cables (nodes as second-order memory), an inextensible tether (a constraint) and a box in water (columns of buoyancy, added mass)
-are put together freely; momentum, energy and derivatives must hold.  The real elements live in the package; these stay as the contract's test.
+are put together freely; momentum, energy and derivatives must hold.  The real
+elements live in the package; these stay as the contract's test.
 """
 
 import equinox as eqx

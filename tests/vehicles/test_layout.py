@@ -43,9 +43,7 @@ def test_axes_are_the_two_turns_of_the_docstring(angle, torsional, flapwise):
 def test_a_ring_counts_from_its_first_angle():
     layout = ring(4, 0.3, first_angle=-np.pi / 4, clockwise=True, height=0.05)
     s = 0.3 * np.sqrt(0.5)
-    np.testing.assert_allclose(
-        layout.position_B, [[s, -s, 0.05], [-s, -s, 0.05], [-s, s, 0.05], [s, s, 0.05]], atol=1e-15
-    )
+    np.testing.assert_allclose(layout.position_B, [[s, -s, 0.05], [-s, -s, 0.05], [-s, s, 0.05], [s, s, 0.05]], atol=1e-15)
     np.testing.assert_array_equal(layout.spin, [1, -1, 1, -1])
 
 

@@ -294,8 +294,7 @@ def _restless(done: Finished) -> float:
     """How fast memory still changes, per its own size and hundredth of a second; the charge of a battery may."""
     fastest = 0.0
     for name, rate in done.rates.items():
-        own = (rate, done.state.memory[name])
-        own = tuple(x.speed if isinstance(x, PoweredMemory) else x for x in own)
+        own = tuple(x.speed if isinstance(x, PoweredMemory) else x for x in (rate, done.state.memory[name]))
         for r, v in zip(*map(jax.tree.leaves, own), strict=True):
             fastest = max(fastest, float((np.abs(r) / (1.0 + np.abs(v))).max(initial=0.0)))
     return fastest * 1e-2

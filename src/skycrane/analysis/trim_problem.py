@@ -96,7 +96,9 @@ class Problem(eqx.Module):
             passive = np.array(L.passive_bodies)
             moved = take(6 * len(passive)).reshape(-1, 2, 3)
             q = jnp.concatenate([q, multiply(b.q_WB[passive], exp(moved[:, 1]))])[np.argsort(order)]
-            p = jnp.concatenate([p[np.array(L.rotor_bodies)], p[passive] + self.length_scale[passive, None] * moved[:, 0]])[np.argsort(order)]
+            p = jnp.concatenate([p[np.array(L.rotor_bodies)], p[passive] + self.length_scale[passive, None] * moved[:, 0]])[
+                np.argsort(order)
+            ]
         elif order != tuple(range(len(order))):
             q = q[np.argsort(order)]
         command = dict(self.command)

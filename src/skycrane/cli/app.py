@@ -15,7 +15,8 @@ app = App(
     version=lambda: f"skycrane {version('skycrane')}",
 )
 COMMANDS = (
-    run.run, files.check, describe.describe, steady.trim, steady.linearize, files.list_, files.new, show.plot, show.view, files.schema, export.export,
+    run.run, files.check, describe.describe, steady.trim, steady.linearize, files.list_, files.new, show.plot, show.view, files.schema,
+    export.export,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(command, name=command.__name__.rstrip("_"))

@@ -119,7 +119,7 @@ def linearize(
         loop = loop_at(built, found, condition, settle)
         margins = loop_margins(built, loop, found)
     model = open_loop(built, found) if loop is None else loop.closed
-    facts = {
+    facts: dict[str, Any] = {
         "trim": facts_of(found),
         "dt_s": model.dt,
         "states": list(model.states),
@@ -257,12 +257,12 @@ def _show_margins(out: Console, margins: dict[str, dict[str, Any]], together: fl
 def _write(out: Path, model: LinearModel, facts: dict[str, Any]) -> None:
     if not out.parent.is_dir():
         raise UserError(f"there is no directory {out.parent}")
-    matrices = {name: getattr(model, name) for name in "ABCD"}
+    matrices: dict[str, Any] = {name: getattr(model, name) for name in "ABCD"}
     if out.suffix == ".json":
         content = {**facts, "outputs": list(model.outputs), **{name: value.tolist() for name, value in matrices.items()}}
         out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         return
     import numpy as np
 
-    names = {name: np.array(getattr(model, name)) for name in ("states", "inputs", "outputs")}
+    names: dict[str, Any] = {name: np.array(getattr(model, name)) for name in ("states", "inputs", "outputs")}
     np.savez(out, **matrices, **names, dt=model.dt)

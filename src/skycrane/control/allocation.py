@@ -80,9 +80,19 @@ class Allocation(eqx.Module):
 
     @classmethod
     def create(
-        cls, position_B: ArrayLike, axis_B: ArrayLike, spin: ArrayLike, thrust_coefficient: ArrayLike, torque_coefficient: ArrayLike, *,
-        speed_max: ArrayLike, speed_min: ArrayLike = 0.0, center_B: ArrayLike | Sequence[float] = (0.0, 0.0, 0.0),
-        available: ArrayLike = 1.0, priority: ArrayLike | Sequence[float] = PRIORITY, independence: float = INDEPENDENCE,
+        cls,
+        position_B: ArrayLike,
+        axis_B: ArrayLike,
+        spin: ArrayLike,
+        thrust_coefficient: ArrayLike,
+        torque_coefficient: ArrayLike,
+        *,
+        speed_max: ArrayLike,
+        speed_min: ArrayLike = 0.0,
+        center_B: ArrayLike | Sequence[float] = (0.0, 0.0, 0.0),
+        available: ArrayLike = 1.0,
+        priority: ArrayLike | Sequence[float] = PRIORITY,
+        independence: float = INDEPENDENCE,
     ) -> Allocation:
         """From rotors as in :class:`skycrane.elements.rotors.Rotors`; everything broadcasts to k vehicles and n rotors, and
         differentiates.
@@ -314,7 +324,7 @@ def _independent(rows: Array, lever: Array, priority: Array, independence: float
     xp: Any = jnp
     if concrete(rows, lever, priority):  # known numbers need no compilation
         xp = np
-        rows, lever, priority = np.asarray(rows), np.asarray(lever), np.asarray(priority)
+        rows, lever, priority = (np.asarray(x) for x in (rows, lever, priority))  # type: ignore[assignment]
     total = xp.linalg.norm(rows[:, :3], axis=(-2, -1))
     arm = xp.maximum(xp.linalg.norm(lever, axis=-1).max(-1), 1e-9)
     size = xp.linalg.norm(rows, axis=-1)

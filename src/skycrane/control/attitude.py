@@ -39,9 +39,7 @@ def attitude_along(axis_W: Vec3, heading_W: Vec3) -> Mat3:
     b3 = axis_W.unit()
     across = b3.cross(heading_W)
     parallel = across.dot(across) < 1e-4
-    b2 = Vec3(
-        jnp.where(parallel, -heading_W.y, across.x), jnp.where(parallel, heading_W.x, across.y), jnp.where(parallel, 0.0, across.z)
-    )
+    b2 = Vec3(jnp.where(parallel, -heading_W.y, across.x), jnp.where(parallel, heading_W.x, across.y), jnp.where(parallel, 0.0, across.z))
     b2 = (b2 - b2.dot(b3) * b3).unit()
     return Mat3(b2.cross(b3), b2, b3).T
 

@@ -62,8 +62,12 @@ class VehicleModel(eqx.Module):
 
     @classmethod
     def of(
-        cls, vehicles: Multirotor | Sequence[Multirotor], bodies: Sequence[int] | None = None, rotors: str = "rotors",
-        gravity: Array | float = GRAVITY, **options,
+        cls,
+        vehicles: Multirotor | Sequence[Multirotor],
+        bodies: Sequence[int] | None = None,
+        rotors: str = "rotors",
+        gravity: Array | float = GRAVITY,
+        **options,
     ) -> VehicleModel:
         """From vehicles with equally many rotors, on ``bodies`` (0 to k - 1 by default); options go to
         :meth:`Allocation.create`."""

@@ -67,9 +67,7 @@ def default_pid_gains(vehicles: Multirotor | Sequence[Multirotor], gravity: Arra
     g = default_gains(vehicles, gravity)
     position, attitude = 0.5 * g.position / g.velocity, g.attitude / g.rate
     velocity, nothing = 0.5 * g.velocity, jnp.zeros_like(position)
-    return PidGains(
-        position, velocity, 0.1 * position * velocity, nothing, attitude, g.rate, 0.1 * attitude * g.rate, nothing
-    )
+    return PidGains(position, velocity, 0.1 * position * velocity, nothing, attitude, g.rate, 0.1 * attitude * g.rate, nothing)
 
 
 class CascadedPid(AbstractController):
@@ -98,8 +96,13 @@ class CascadedPid(AbstractController):
 
     @classmethod
     def of(
-        cls, vehicles: Multirotor | Sequence[Multirotor], bodies: Sequence[int] | None = None, rotors: str = "rotors",
-        gravity: Array | float = GRAVITY, gains: PidGains | None = None, **options: Any,
+        cls,
+        vehicles: Multirotor | Sequence[Multirotor],
+        bodies: Sequence[int] | None = None,
+        rotors: str = "rotors",
+        gravity: Array | float = GRAVITY,
+        gains: PidGains | None = None,
+        **options: Any,
     ) -> CascadedPid:
         """For vehicles as they are believed to be; default gains; ``options`` are the other fields."""
         model = VehicleModel.of(vehicles, bodies, rotors, gravity)

@@ -178,8 +178,13 @@ class GeometricControl(_PoseControl):
 
     @classmethod
     def of(
-        cls, vehicles: Multirotor | Sequence[Multirotor], bodies: Sequence[int] | None = None, rotors: str = "rotors",
-        gravity: Array | float = GRAVITY, gains: Gains | None = None, **options: Any,
+        cls,
+        vehicles: Multirotor | Sequence[Multirotor],
+        bodies: Sequence[int] | None = None,
+        rotors: str = "rotors",
+        gravity: Array | float = GRAVITY,
+        gains: Gains | None = None,
+        **options: Any,
     ) -> GeometricControl:
         """For vehicles as they are believed to be; default gains; ``options`` are the other fields."""
         model = VehicleModel.of(vehicles, bodies, rotors, gravity)
@@ -219,8 +224,14 @@ class FullPoseControl(_PoseControl):
 
     @classmethod
     def of(
-        cls, vehicles: Multirotor | Sequence[Multirotor], bodies: Sequence[int] | None = None, rotors: str = "rotors",
-        gravity: Array | float = GRAVITY, gains: Gains | None = None, margin: float = 0.8, **options: Any,
+        cls,
+        vehicles: Multirotor | Sequence[Multirotor],
+        bodies: Sequence[int] | None = None,
+        rotors: str = "rotors",
+        gravity: Array | float = GRAVITY,
+        gains: Gains | None = None,
+        margin: float = 0.8,
+        **options: Any,
     ) -> FullPoseControl:
         """For vehicles as they are believed to be (concrete numbers); default gains; ``options`` are the other fields.
 

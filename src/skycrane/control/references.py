@@ -121,8 +121,15 @@ class Circle(AbstractRound):
 
     @classmethod
     def create(
-        cls, center_W: ArrayLike, radius: ArrayLike, period: ArrayLike, *, phase: ArrayLike = 0.0, ramp: ArrayLike = 0.0,
-        yaw: ArrayLike = 0.0, heading: str = "fixed",
+        cls,
+        center_W: ArrayLike,
+        radius: ArrayLike,
+        period: ArrayLike,
+        *,
+        phase: ArrayLike = 0.0,
+        ramp: ArrayLike = 0.0,
+        yaw: ArrayLike = 0.0,
+        heading: str = "fixed",
     ) -> Circle:
         """Broadcast to the vehicles of ``center_W`` (k, 3) or (3,); see :class:`AbstractRound`.  ValueError for an unknown
         heading."""
@@ -152,8 +159,16 @@ class FigureEight(AbstractRound):
 
     @classmethod
     def create(
-        cls, center_W: ArrayLike, length: ArrayLike, width: ArrayLike, period: ArrayLike, *, phase: ArrayLike = 0.0,
-        ramp: ArrayLike = 0.0, yaw: ArrayLike = 0.0, heading: str = "fixed",
+        cls,
+        center_W: ArrayLike,
+        length: ArrayLike,
+        width: ArrayLike,
+        period: ArrayLike,
+        *,
+        phase: ArrayLike = 0.0,
+        ramp: ArrayLike = 0.0,
+        yaw: ArrayLike = 0.0,
+        heading: str = "fixed",
     ) -> FigureEight:
         """Broadcast to the vehicles of ``center_W`` (k, 3) or (3,); see :class:`AbstractRound`.  ValueError for an unknown
         heading."""

@@ -17,6 +17,7 @@ from jax import Array
 
 from skycrane.math.checks import concrete
 from skycrane.math.components import Mat3, Vec3
+from skycrane.math.linalg import invert_spd
 
 
 class BodyState(eqx.Module):
@@ -189,7 +190,8 @@ class Bodies(eqx.Module):
         if self.principal:
             return Prepared(self.mass, com_B, moments, None, None)
         M = self.matrix()
-        return Prepared(self.mass, com_B, moments, _blocks(M), _blocks(jnp.linalg.inv(M)))
+        # Not jnp.linalg.inv: two batches of it in one program can block each other for ever on the CPU (jaxlib 0.10.1).
+        return Prepared(self.mass, com_B, moments, _blocks(M), _blocks(invert_spd(M)))
 
 
 def _blocks(M: Array):

@@ -15,7 +15,7 @@ from jax import Array
 
 from skycrane.core.element import AbstractElement, Output, Wrench
 from skycrane.core.kinematics import Kinematics
-from skycrane.math.components import Mat3, Vec3, take
+from skycrane.math.components import Mat3, Scalar, Vec3, take
 
 
 class Drag(AbstractElement):
@@ -38,17 +38,17 @@ class Drag(AbstractElement):
                     f"drag on {len(self.bodies)} bodies: {name} has shape {jnp.shape(value)}, expected ({len(self.bodies)}, 3)"
                 )
 
-    def _airspeed_B(self, t, kin: Kinematics) -> tuple[Mat3, Vec3]:
+    def _airspeed_B(self, t, kin: Kinematics) -> tuple[Mat3, Vec3, Scalar]:
         air = kin.environment.air
         if self.center_B is not None:
             point = kin.points(self.bodies, Vec3.of(self.center_B))
-            return point.R_WB, point.R_WB.T @ (point.v_W - air.velocity_W(t, point.p_W))
+            return point.R_WB, point.R_WB.T @ (point.v_W - air.velocity_W(t, point.p_W)), air.density_at(point.p_W)
         R_WB, p_W, v_W = take((kin.R_WB, kin.p_WB, kin.v_W), self.bodies)
-        return R_WB, R_WB.T @ (v_W - air.velocity_W(t, p_W))
+        return R_WB, R_WB.T @ (v_W - air.velocity_W(t, p_W)), air.density_at(p_W)
 
     def wrench(self, t, kin: Kinematics, memory, command):
-        R_WB, v_B = self._airspeed_B(t, kin)
-        pressure = 0.5 * kin.environment.air.density * v_B.norm()
+        R_WB, v_B, density = self._airspeed_B(t, kin)
+        pressure = 0.5 * density * v_B.norm()
         force_B = -pressure * Vec3.of(self.cd_area_B).times(v_B)
         moment_B = None if self.center_B is None else Vec3.of(self.center_B).cross(force_B)
         return (Wrench(self.bodies, R_WB @ force_B, moment_B),), ()

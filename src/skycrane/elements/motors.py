@@ -90,8 +90,15 @@ class Battery(eqx.Module):
 
     @classmethod
     def create(
-        cls, capacity: ArrayLike, resistance: ArrayLike, open_circuit: ArrayLike, *, nominal: ArrayLike | None = None,
-        efficiency: ArrayLike = 0.75, payload_power: ArrayLike = 0.0, charge_initial: ArrayLike = 1.0,
+        cls,
+        capacity: ArrayLike,
+        resistance: ArrayLike,
+        open_circuit: ArrayLike,
+        *,
+        nominal: ArrayLike | None = None,
+        efficiency: ArrayLike = 0.75,
+        payload_power: ArrayLike = 0.0,
+        charge_initial: ArrayLike = 1.0,
     ) -> Battery:
         """``nominal`` is the voltage of the full battery by default.
 

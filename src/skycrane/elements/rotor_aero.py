@@ -203,10 +203,27 @@ class BladeElementRotors(AbstractRotors):
 
     @classmethod
     def create(
-        cls, bodies, position_B, axis_B, spin, blade: Blade, polar: AbstractPolar | None = None, *, quadrature: Quadrature | str = "gauss",
-        speed_min=0.0, speed_max=jnp.inf, time_up=None, time_down=None, inertia=None, speed_initial=0.0, speed_fraction=1.0,
-        ground_effect: GroundEffect | None = None, throttle: ThrottleCurve | None = None, battery: Battery | None = None,
-        iterations: int = 7, double_axial_flow: bool = False,
+        cls,
+        bodies,
+        position_B,
+        axis_B,
+        spin,
+        blade: Blade,
+        polar: AbstractPolar | None = None,
+        *,
+        quadrature: Quadrature | str = "gauss",
+        speed_min=0.0,
+        speed_max=jnp.inf,
+        time_up=None,
+        time_down=None,
+        inertia=None,
+        speed_initial=0.0,
+        speed_fraction=1.0,
+        ground_effect: GroundEffect | None = None,
+        throttle: ThrottleCurve | None = None,
+        battery: Battery | None = None,
+        iterations: int = 7,
+        double_axial_flow: bool = False,
     ) -> BladeElementRotors:
         """Place blades on hubs; the polar is by default :class:`AnalyticPolar`; ``quadrature`` may be ``"gauss"``, ``"light"`` (a
         third of the points) or a :class:`Quadrature`.

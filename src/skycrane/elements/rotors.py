@@ -272,9 +272,27 @@ class Rotors(AbstractRotors):
 
     @classmethod
     def create(
-        cls, bodies, position_B, axis_B, spin, thrust_coefficient, torque_coefficient, *, speed_min=0.0, speed_max=jnp.inf,
-        time_up=None, time_down=None, inertia=None, speed_initial=0.0, speed_fraction=1.0, drag_coefficient=None, reference_density=None,
-        radius=None, ground_effect: GroundEffect | None = None, axial_flow: AxialFlow | None = None, throttle: ThrottleCurve | None = None,
+        cls,
+        bodies,
+        position_B,
+        axis_B,
+        spin,
+        thrust_coefficient,
+        torque_coefficient,
+        *,
+        speed_min=0.0,
+        speed_max=jnp.inf,
+        time_up=None,
+        time_down=None,
+        inertia=None,
+        speed_initial=0.0,
+        speed_fraction=1.0,
+        drag_coefficient=None,
+        reference_density=None,
+        radius=None,
+        ground_effect: GroundEffect | None = None,
+        axial_flow: AxialFlow | None = None,
+        throttle: ThrottleCurve | None = None,
         battery: Battery | None = None,
     ) -> Rotors:
         """Broadcast all parameters to (k, n) and check them; axes are normalised.

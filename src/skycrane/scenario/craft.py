@@ -128,7 +128,7 @@ def _battery(spec: VehicleSpec) -> Battery | None:
     if given is None:
         return None
     return Battery.create(
-        3600.0 * given.capacity_ah, given.resistance, given.open_circuit, nominal=given.nominal, efficiency=given.efficiency,
+        3600.0 * given.capacity_ah, given.resistance, np.array(given.open_circuit), nominal=given.nominal, efficiency=given.efficiency,
         payload_power=given.payload_power, charge_initial=given.charge,
     )  # fmt: skip
 

@@ -37,11 +37,11 @@ def reference_of(vehicle: Vehicle) -> AbstractReference | None:
     if isinstance(spec, TumbleReference):
         periods = (spec.roll_period, spec.pitch_period, spec.yaw_period)
         rate = [0.0 if period is None else 2 * np.pi / period for period in periods]
-        rows = {
+        numbers: dict[str, Any] = {
             "center_W": spec.position or initial.position, "rate": rate, "yaw": np.deg2rad(initial.attitude_deg[2]),
             "start": spec.start, "ramp": spec.ramp, "radius": spec.radius, "circle_rate": 2 * np.pi / spec.circle_period,
         }  # fmt: skip
-        return Tumble(**{name: jnp.array([value], dtype=float) for name, value in rows.items()})
+        return Tumble(**{name: jnp.array([value], dtype=float) for name, value in numbers.items()})
     center_W, phase, yaw = np.array([*spec.center, spec.height]), np.deg2rad(spec.phase_deg), np.deg2rad(spec.yaw_deg)
     options: dict[str, Any] = {"phase": phase, "ramp": spec.ramp, "yaw": yaw, "heading": spec.heading}
     if isinstance(spec, CircleReference):

@@ -62,15 +62,14 @@ def controller_of(
     if isinstance(control, RotorSpeedsControl):
         flown = Constant({element: jnp.broadcast_to(jnp.array(control.speeds, dtype=float), (1, craft.count))})
     else:
-        options = {"tilt_max": float(np.deg2rad(control.tilt_max_deg)), "outer_every": control.outer_every}
-        common = (craft, (body,), element, gravity)
+        options: dict[str, Any] = {"tilt_max": float(np.deg2rad(control.tilt_max_deg)), "outer_every": control.outer_every}
         if isinstance(control, CascadedPidControl):
             gains = _gains(control.gains, default_pid_gains(craft, gravity))
-            limits = {name: getattr(control, name) for name in ("speed_max", "rate_max", "filter_time")}
-            flown = CascadedPid.of(*common, gains, **options, **limits)
+            limits: dict[str, Any] = {name: getattr(control, name) for name in ("speed_max", "rate_max", "filter_time")}
+            flown = CascadedPid.of(craft, (body,), element, gravity, gains, **options, **limits)
         else:
             kind = FullPoseControl if isinstance(control, FullPoseSpec) else GeometricControl
-            flown = kind.of(*common, _gains(control.gains, default_gains(craft, gravity)), **options)
+            flown = kind.of(craft, (body,), element, gravity, _gains(control.gains, default_gains(craft, gravity)), **options)
         if control.delay > 0:
             flown = Delayed(flown, {element: jnp.asarray(before, dtype=float)[None]}, round(control.delay / tick))
     return flown if curve is None else Throttled(flown, curve, element)

@@ -63,9 +63,7 @@ def ring(
     angle = first_angle + (-1.0 if clockwise else 1.0) * 2.0 * np.pi / count * np.arange(count)
     level = xp.broadcast_to(xp.asarray(height), (count,))
     position_B = xp.stack([arm * xp.cos(angle), arm * xp.sin(angle), level], -1)
-    return Layout(
-        position_B, canted_axes(angle, torsional, flapwise), alternating(count) if spin is None else np.asarray(spin)
-    )
+    return Layout(position_B, canted_axes(angle, torsional, flapwise), alternating(count) if spin is None else np.asarray(spin))
 
 
 def coaxial(

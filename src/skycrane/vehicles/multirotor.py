@@ -60,9 +60,20 @@ class Multirotor(eqx.Module):
 
     @classmethod
     def create(
-        cls, mass: Numbers, inertia_B: Numbers, layout: Layout, thrust_coefficient: Numbers, torque_coefficient: Numbers, *,
-        speed_max: Numbers, speed_min: Numbers = 0.0, time_up: Numbers | None = None, time_down: Numbers | None = None,
-        rotor_inertia: Numbers | None = None, com_B: Numbers = (0.0, 0.0, 0.0), cd_area_B: Numbers | None = None,
+        cls,
+        mass: Numbers,
+        inertia_B: Numbers,
+        layout: Layout,
+        thrust_coefficient: Numbers,
+        torque_coefficient: Numbers,
+        *,
+        speed_max: Numbers,
+        speed_min: Numbers = 0.0,
+        time_up: Numbers | None = None,
+        time_down: Numbers | None = None,
+        rotor_inertia: Numbers | None = None,
+        com_B: Numbers = (0.0, 0.0, 0.0),
+        cd_area_B: Numbers | None = None,
         drag_center_B: Numbers | None = None,
     ) -> Multirotor:
         """Broadcast what is given for one rotor to all of ``layout`` (:mod:`skycrane.vehicles.layout`); ``inertia_B`` may be a
@@ -163,7 +174,10 @@ def drag_for(vehicles: Sequence[Multirotor], bodies: Sequence[int] | None = None
 
 
 def elements_for(
-    vehicles: Sequence[Multirotor], bodies: Sequence[int] | None = None, speed_initial: Numbers | None = None, name: str = "rotors",
+    vehicles: Sequence[Multirotor],
+    bodies: Sequence[int] | None = None,
+    speed_initial: Numbers | None = None,
+    name: str = "rotors",
     drag_name: str = "drag",
 ) -> dict[str, AbstractElement]:
     """Rotors, called ``name``, and drag, where there is any, of k vehicles with equally many rotors."""
@@ -173,8 +187,11 @@ def elements_for(
 
 
 def system_for(
-    vehicles: Multirotor | Sequence[Multirotor], names: Sequence[str] | None = None, environment: Environment | None = None,
-    keep_ledger: bool = False, speed_initial: Numbers | None = None,
+    vehicles: Multirotor | Sequence[Multirotor],
+    names: Sequence[str] | None = None,
+    environment: Environment | None = None,
+    keep_ledger: bool = False,
+    speed_initial: Numbers | None = None,
 ) -> System:
     """A system of one vehicle, called ``uav``, or of k vehicles with equally many rotors (``uav1``, ``uav2``, ...), under
     gravity."""
