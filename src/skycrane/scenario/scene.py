@@ -34,6 +34,10 @@ def _vehicle(name: str, spec: VehicleSpec) -> dict[str, Any]:
         rotor = {"kind": "rotor", "radius": radius, "position": hub_B.tolist(), "name": f"{name}/{i + 1}"}
         shapes.append({**rotor, "axis": layout.axis_B[i].tolist(), "spin": int(layout.spin[i])})
     for foot in spec.feet or ():
+        # A leg down from above the foot, at the height of the body and halfway in.
+        top = [0.5 * foot[0], 0.5 * foot[1], float(com_B[2]) - 0.4 * size[2]]
+        if np.linalg.norm(np.subtract(top, foot)) > 1e-6:
+            shapes.append({"kind": "rod", "from": top, "to": list(foot), "radius": 0.012 * reach})
         shapes.append({"kind": "sphere", "radius": 0.02 * reach, "position": list(foot)})
     drawn: dict[str, Any] = {"shapes": shapes}
     if spec.visual.color is not None:

@@ -44,6 +44,8 @@ def legend_html(scene: RunScene) -> str:
         ramp = f"linear-gradient(90deg,rgb{SLACK},rgb{TAUT})"
         rows.append((_bar(ramp), f"cable tension, 0 to {_round(scene.max_tension)} N"))
     rows.append((_cell(), f"grid: {scene.cell:g} m"))
+    if scene.enlargement > 1.0:
+        rows.append((_cell(), f"vehicle drawn {scene.enlargement:g} times as large"))
     lines = (f'<div style="display:flex;align-items:center;gap:0.6em">{mark}<span>{text}</span></div>' for mark, text in rows)
     return "".join(lines)
 

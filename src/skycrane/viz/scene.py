@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skycrane.viz.enlarge import enlarged
 from skycrane.viz.frames import Frames
 from skycrane.viz.geometry import Array, camera_for, dashes, round_step, z_axis_to
 
@@ -49,8 +50,10 @@ class RunScene:
     thrust_scale: float  # m of arrow per N; 0 where the run has no thrust
     max_tension: float  # N
     cell: float  # m, of the ground grid
+    enlargement: float  # of the drawn body
 
     def __init__(self, server: viser.ViserServer, frames: Frames) -> None:
+        frames, self.enlargement = enlarged(frames)
         self.frames = frames
         self._scene = server.scene
         self._size = max(frames.size, 0.2)
