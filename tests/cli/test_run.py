@@ -115,7 +115,7 @@ def test_describe(place, capsys):
     assert vehicle["hover_speed_rad_s"] == pytest.approx([700.357052] * 4)
     assert set(vehicle["not_controlled"]) == {"force x", "force y"}
     # Four rotors of 1e-5 N s^2 at 1200 rad/s against 2 kg.
-    assert vehicle["thrust_to_weight"] == pytest.approx(4 * 1e-5 * 1200**2 / 19.62)
+    assert vehicle["hover_margin"] == pytest.approx(4 * 1e-5 * 1200**2 / 19.62)
     assert facts["run"]["largest_stable_step_s"] == pytest.approx(2.785 * 0.05, rel=0.01)
     assert run("describe", place / "fall.toml") == 0
     assert "moment z (yaw)" in capsys.readouterr().out

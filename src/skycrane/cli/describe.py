@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -10,9 +11,19 @@ from cyclopts import Parameter
 from skycrane.cli.common import Changes, Target, console, load_target
 
 if TYPE_CHECKING:
+    import numpy as np
     from rich.console import Console
 
+    from skycrane.control.allocation import Allocation
     from skycrane.scenario.build import Built
+
+
+FAILED = {
+    "full": "hovers level with full attitude control",
+    "yaw given up": "tilt can be controlled while it turns as it must",
+    "balance only": "balances level, but some small moment cannot be had",
+    "none": "no level hover",
+}
 
 
 def describe(
@@ -21,17 +32,19 @@ def describe(
     changes: Changes = (),
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print the same as JSON and nothing else.")] = False,
 ) -> None:
-    """Tell what a vehicle can do: mass, inertia, allocation, hover margin, largest stable step."""
+    """Tell what a vehicle can do: mass, inertia, what it reaches and may lose, hover, closed-loop modes, largest stable step."""
     loaded = load_target(target, changes)
     from skycrane.runtime import configure
 
     configure("float64")
     from skycrane.scenario.build import build
 
+    from skycrane.scenario.abilities import abilities
+
     built = build(loaded.scenario)
     facts: dict[str, Any] = {
         "scenario": loaded.scenario.name,
-        "vehicles": {name: vehicle_facts(built, name) for name in built.crafts},
+        "vehicles": {name: {**vehicle_facts(built, name), **abilities(loaded.scenario, name)} for name in built.crafts},
         "run": run_facts(built),
     }
     if as_json:
@@ -53,12 +66,12 @@ def vehicle_facts(built: Built, name: str) -> dict[str, Any]:
     gravity = built.scenario.environment.gravity
     mass, com_B, inertia_B, speed_max = map(np.asarray, (craft.mass, craft.com_B, craft.inertia_B, craft.speed_max))
     weight = float(mass) * gravity
-    hover = np.asarray(craft.hover_speeds(gravity))
     # Each newton of thrust, and each (rad/s)^2 of speed.
     matrix = np.asarray(craft.effectiveness()) * np.asarray(craft.thrust_coefficient)
     layout = (craft.position_B, craft.axis_B, craft.spin, craft.thrust_coefficient, craft.torque_coefficient)
     allocation = Allocation.create(*layout, speed_min=craft.speed_min, speed_max=craft.speed_max, center_B=com_B)
     reach = analyse(allocation, vertical_force=weight)
+    hover = hover_speeds(allocation, weight)
     return {
         "mass_kg": float(mass),
         "com_m": com_B.tolist(),
@@ -73,9 +86,47 @@ def vehicle_facts(built: Built, name: str) -> dict[str, Any]:
         "speed_max_rad_s": speed_max.tolist(),
         "hover_speed_rad_s": hover.tolist(),
         "hover_wrench_error": (matrix @ hover**2 - [0.0, 0.0, weight, 0.0, 0.0, 0.0]).tolist(),
-        "thrust_to_weight": float(matrix[2] @ speed_max**2 / weight) if weight > 0 else None,
         "hover_shaft_power_w": float(np.asarray(craft.torque_coefficient) @ hover**3),
+        **authority_facts(built, name),
+        "natural_frequency_rad_s": natural_frequencies(built, name),
     }
+
+
+def hover_speeds(allocation: Allocation, weight: float) -> np.ndarray:
+    """Rotor speeds (n,) rad/s that carry the weight level, as the allocation of the controllers finds them."""
+    import jax.numpy as jnp
+    import numpy as np
+
+    from skycrane.math.components import Vec3
+
+    zero = jnp.zeros(1)
+    return np.asarray(allocation(Vec3(zero, zero, zero + weight), Vec3(zero, zero, zero)).speed)[0]
+
+
+def authority_facts(built: Built, name: str) -> dict[str, Any]:
+    """What the rotors can give beyond hover in the worst direction, and which of them may fail: exact, from the attainable wrench set."""
+    import numpy as np
+
+    from skycrane.analysis.wrench_set import WrenchSet
+
+    wrenches = WrenchSet.of(built.system, name)
+    margin = wrenches.hover_margin()
+    return {
+        "hover_margin": float(margin) if np.isfinite(margin) else None,
+        "extra_force_worst_n": max(float(wrenches.forces().radius), 0.0),
+        "extra_moment_worst_nm": max(float(wrenches.attitude_moments().radius), 0.0),
+        "one_rotor_failed": {failure.stopped[0]: failure.kind for failure in wrenches.failures(1)},
+    }
+
+
+def natural_frequencies(built: Built, name: str) -> dict[str, list[float]]:
+    """Of the loops with the default gains, about or along body x, y, z; `linearize --closed-loop` has the modes of the real one."""
+    import numpy as np
+
+    from skycrane.control.model import default_gains
+
+    gains = default_gains(built.crafts[name], built.scenario.environment.gravity)
+    return {loop: np.sqrt(np.asarray(getattr(gains, loop))[0]).tolist() for loop in ("position", "attitude")}
 
 
 def run_facts(built: Built) -> dict[str, Any]:
@@ -100,11 +151,9 @@ def _show_vehicle(out: Console, name: str, facts: dict[str, Any]) -> None:
     line("principal inertia", ", ".join(f"{value:.5g}" for value in facts["principal_inertia_kg_m2"]) + " kg m^2")
     line("centre of mass", ", ".join(f"{value:.4g}" for value in facts["com_m"]) + " m")
     line("hover speed", f"{_span(facts['hover_speed_rad_s'])} rad/s of {_span(facts['speed_max_rad_s'])}")
-    if max(map(abs, facts["hover_wrench_error"])) > 1e-6 * facts["mass_kg"]:
+    if max(map(abs, facts["hover_wrench_error"])) > 1e-3 * facts["mass_kg"]:
         missing = ", ".join(f"{value:.3g}" for value in facts["hover_wrench_error"])
         line("", f"cannot hover level: force and moment are off by {missing} N, N m", "yellow")
-    if facts["thrust_to_weight"] is not None:
-        line("thrust to weight", f"{facts['thrust_to_weight']:.3g}")
     line("hover shaft power", f"{facts['hover_shaft_power_w']:.4g} W")
     line("controls", ", ".join(facts["controlled"]) or "nothing")
     for axis, reason in facts["not_controlled"].items():
@@ -114,6 +163,16 @@ def _show_vehicle(out: Console, name: str, facts: dict[str, Any]) -> None:
     sideways = facts["lateral_force_at_hover_n"]
     worst = f"{sideways:.4g} N in the worst direction, held level" if sideways > 0 else "nothing: it must tilt to move"
     line("sideways at hover", worst)
+    if facts["hover_margin"] is not None:
+        line("lift in hover", f"up to {facts['hover_margin']:.3g} times the weight without tilt or turn")
+    line("beyond hover", f"{facts['extra_force_worst_n']:.3g} N and {facts['extra_moment_worst_nm']:.3g} N m in the worst direction")
+    for kind in dict.fromkeys(facts["one_rotor_failed"].values()):
+        rotors = [rotor for rotor, k in facts["one_rotor_failed"].items() if k == kind]
+        which = "any one" if len(rotors) == facts["rotors"] else ", ".join(rotors)
+        line("failed rotor", f"{which}: {FAILED[kind]}")
+    for loop, values in facts["natural_frequency_rad_s"].items():
+        line(f"{loop} loop", ", ".join(f"{value:.3g}" for value in values) + " rad/s with default gains")
+    _show_abilities(line, facts)
     title = "at full speed, body axes, moments about the centre of mass [N, N m]"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2))
     table.add_column("rotor", justify="right")
@@ -123,6 +182,54 @@ def _show_vehicle(out: Console, name: str, facts: dict[str, Any]) -> None:
         row = (values[i] * speed**2 for values in facts["effectiveness_n_per_rad2_s2"].values())
         table.add_row(f"{name}/{i + 1}", *(f"{0.0 if abs(value) < 1e-9 else value:.4g}" for value in row))
     out.print(table)
+
+
+Line = Callable[..., None]
+
+
+def _show_abilities(line: Line, facts: dict[str, Any]) -> None:
+    """Wrench set, failures, hover and closed loop, line by line."""
+    if not facts["hovers"]:
+        line("hover", facts["hover_trim"], "yellow")
+    reach = facts["wrench_set"]
+    if reach is not None:
+        if reach["hover_margin"] is not None:
+            line("hover margin", f"{reach['hover_margin']:.3g} times the weight, straight up without any moment")
+        line(
+            "worst moment",
+            f"{reach['moment_radius_nm']:.4g} N m about any axis at hover, {reach['tilt_moment_radius_nm']:.4g} N m without yaw",
+        )
+        by_kind: dict[str, list[str]] = {}
+        for rotor, kind in reach["after_failure"].items():
+            by_kind.setdefault(kind, []).append(rotor.rpartition("/")[2])
+        for index, (kind, rotors) in enumerate(by_kind.items()):
+            words = AFTER_FAILURE[kind]
+            which = "any rotor" if len(by_kind) == 1 else f"rotor {', '.join(rotors)}"
+            line("" if index else "if one stops", f"{which}: {words}")
+    hover = facts["performance"]
+    if hover is not None:
+        words = f"{hover['electric_power_w']:.4g} W electric"
+        if hover["figure_of_merit"] is not None:
+            words += f", figure of merit {hover['figure_of_merit']:.2f}, disc loading {hover['disc_loading_n_m2']:.3g} N/m^2"
+        line("hover", words)
+        if hover["endurance_s"] is not None:
+            line("endurance", f"{hover['endurance_s'] / 60:.3g} min in hover on 80 % of the battery")
+    loop = facts["closed_loop"]
+    if loop is not None:
+        oscillating = sorted(
+            {f"{m['frequency_rad_s']:.3g} rad/s (damping {m['damping']:.2f})" for m in loop["modes"] if m["damping"] < 0.999}
+        )
+        words = ", ".join(oscillating) or "no oscillation"
+        line("closed loop", words if loop["stable"] else f"not stable: {words}", "" if loop["stable"] else "yellow")
+        line("disk margin", f"{loop['disk_margin']:.2f} with all rotors changed at once; `skycrane linearize --closed-loop` tells more")
+
+
+AFTER_FAILURE = {
+    "full": "full attitude control is left",
+    "yaw given up": "it can fly on if yaw is given up",
+    "balance only": "the weight is balanced, but not every small moment can be had",
+    "none": "it cannot hold its attitude",
+}
 
 
 def _show_run(out: Console, facts: dict[str, Any]) -> None:
