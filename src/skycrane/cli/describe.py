@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from skycrane.scenario.build import Built
 
 
+MOST_ROTORS = 16  # up to which the wrench set is worked out: its faces grow with the fifth power of their number
+
 FAILED = {
     "full": "hovers level with full attitude control",
     "yaw given up": "tilt can be controlled while it turns as it must",
@@ -109,6 +111,8 @@ def authority_facts(built: Built, name: str) -> dict[str, Any]:
 
     from skycrane.analysis.wrench_set import WrenchSet
 
+    if built.crafts[name].count > MOST_ROTORS:
+        return {"hover_margin": None, "extra_force_worst_n": None, "extra_moment_worst_nm": None, "one_rotor_failed": {}}
     wrenches = WrenchSet.of(built.system, name)
     margin = wrenches.hover_margin()
     return {
@@ -165,7 +169,8 @@ def _show_vehicle(out: Console, name: str, facts: dict[str, Any]) -> None:
     line("sideways at hover", worst)
     if facts["hover_margin"] is not None:
         line("lift in hover", f"up to {facts['hover_margin']:.3g} times the weight without tilt or turn")
-    line("beyond hover", f"{facts['extra_force_worst_n']:.3g} N and {facts['extra_moment_worst_nm']:.3g} N m in the worst direction")
+    if facts["extra_force_worst_n"] is not None:
+        line("beyond hover", f"{facts['extra_force_worst_n']:.3g} N and {facts['extra_moment_worst_nm']:.3g} N m in the worst direction")
     for kind in dict.fromkeys(facts["one_rotor_failed"].values()):
         rotors = [rotor for rotor, k in facts["one_rotor_failed"].items() if k == kind]
         which = "any one" if len(rotors) == facts["rotors"] else ", ".join(rotors)
