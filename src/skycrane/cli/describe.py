@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -34,19 +33,17 @@ def describe(
     changes: Changes = (),
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print the same as JSON and nothing else.")] = False,
 ) -> None:
-    """Tell what a vehicle can do: mass, inertia, what it reaches and may lose, hover, closed-loop modes, largest stable step."""
+    """Tell what a vehicle can do: mass, inertia, what it reaches and may lose, hover, loop frequencies, largest stable step."""
     loaded = load_target(target, changes)
     from skycrane.runtime import configure
 
     configure("float64")
     from skycrane.scenario.build import build
 
-    from skycrane.scenario.abilities import abilities
-
     built = build(loaded.scenario)
     facts: dict[str, Any] = {
         "scenario": loaded.scenario.name,
-        "vehicles": {name: {**vehicle_facts(built, name), **abilities(loaded.scenario, name)} for name in built.crafts},
+        "vehicles": {name: vehicle_facts(built, name) for name in built.crafts},
         "run": run_facts(built),
     }
     if as_json:
@@ -177,7 +174,6 @@ def _show_vehicle(out: Console, name: str, facts: dict[str, Any]) -> None:
         line("failed rotor", f"{which}: {FAILED[kind]}")
     for loop, values in facts["natural_frequency_rad_s"].items():
         line(f"{loop} loop", ", ".join(f"{value:.3g}" for value in values) + " rad/s with default gains")
-    _show_abilities(line, facts)
     title = "at full speed, body axes, moments about the centre of mass [N, N m]"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2))
     table.add_column("rotor", justify="right")
@@ -187,54 +183,6 @@ def _show_vehicle(out: Console, name: str, facts: dict[str, Any]) -> None:
         row = (values[i] * speed**2 for values in facts["effectiveness_n_per_rad2_s2"].values())
         table.add_row(f"{name}/{i + 1}", *(f"{0.0 if abs(value) < 1e-9 else value:.4g}" for value in row))
     out.print(table)
-
-
-Line = Callable[..., None]
-
-
-def _show_abilities(line: Line, facts: dict[str, Any]) -> None:
-    """Wrench set, failures, hover and closed loop, line by line."""
-    if not facts["hovers"]:
-        line("hover", facts["hover_trim"], "yellow")
-    reach = facts["wrench_set"]
-    if reach is not None:
-        if reach["hover_margin"] is not None:
-            line("hover margin", f"{reach['hover_margin']:.3g} times the weight, straight up without any moment")
-        line(
-            "worst moment",
-            f"{reach['moment_radius_nm']:.4g} N m about any axis at hover, {reach['tilt_moment_radius_nm']:.4g} N m without yaw",
-        )
-        by_kind: dict[str, list[str]] = {}
-        for rotor, kind in reach["after_failure"].items():
-            by_kind.setdefault(kind, []).append(rotor.rpartition("/")[2])
-        for index, (kind, rotors) in enumerate(by_kind.items()):
-            words = AFTER_FAILURE[kind]
-            which = "any rotor" if len(by_kind) == 1 else f"rotor {', '.join(rotors)}"
-            line("" if index else "if one stops", f"{which}: {words}")
-    hover = facts["performance"]
-    if hover is not None:
-        words = f"{hover['electric_power_w']:.4g} W electric"
-        if hover["figure_of_merit"] is not None:
-            words += f", figure of merit {hover['figure_of_merit']:.2f}, disc loading {hover['disc_loading_n_m2']:.3g} N/m^2"
-        line("hover", words)
-        if hover["endurance_s"] is not None:
-            line("endurance", f"{hover['endurance_s'] / 60:.3g} min in hover on 80 % of the battery")
-    loop = facts["closed_loop"]
-    if loop is not None:
-        oscillating = sorted(
-            {f"{m['frequency_rad_s']:.3g} rad/s (damping {m['damping']:.2f})" for m in loop["modes"] if m["damping"] < 0.999}
-        )
-        words = ", ".join(oscillating) or "no oscillation"
-        line("closed loop", words if loop["stable"] else f"not stable: {words}", "" if loop["stable"] else "yellow")
-        line("disk margin", f"{loop['disk_margin']:.2f} with all rotors changed at once; `skycrane linearize --closed-loop` tells more")
-
-
-AFTER_FAILURE = {
-    "full": "full attitude control is left",
-    "yaw given up": "it can fly on if yaw is given up",
-    "balance only": "the weight is balanced, but not every small moment can be had",
-    "none": "it cannot hold its attitude",
-}
 
 
 def _show_run(out: Console, facts: dict[str, Any]) -> None:
