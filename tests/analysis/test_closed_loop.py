@@ -1,9 +1,9 @@
+import control
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import control
 from skycrane.analysis.closed_loop import closed_loop
 from skycrane.analysis.coordinates import Chart
 from skycrane.core.controller import AbstractController, AbstractSensors, Measurement
