@@ -53,7 +53,7 @@ def flown(*overrides, name):
 
 def test_a_sum_of_winds():
     b = built(
-        "environment.wind={kind='sum', parts=[{kind='steady', velocity=[1,0,0]}, {kind='gust', velocity=[0,4,0], start=2, rise=1, hold=1}]}",
+        "environment.wind={kind='sum', parts=[{kind='steady', velocity=[1,0,0]},{kind='gust', velocity=[0,4,0], start=2, rise=1, hold=1}]}",
         "events=[{kind='gust', time=10, velocity=[0,0,2], rise=1}]",
     )
     np.testing.assert_allclose(wind_at(b, 0.0), [1, 0, 0])
