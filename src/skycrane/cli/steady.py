@@ -152,10 +152,9 @@ def linearize(
 
 
 def _drift(model: LinearModel) -> float:
-    """The largest change in one control period of attitude, velocity or rate: zero where the controller holds the trim."""
-    places = ("uav/x", "uav/y", "uav/z")  # which move along
-    moving = [i for i, name in enumerate(model.states) if name.startswith("uav/") and name not in places]
-    return float(abs(model.residual[moving]).max())
+    """The largest change in one control period of velocity or rate in body axes: zero where the controller holds the trim."""
+    kept = [i for i, name in enumerate(model.states) if name in {f"uav/{part}" for part in ("vx", "vy", "vz", "p", "q", "r")}]
+    return float(abs(model.residual[kept]).max())
 
 
 def _trimmed(target: str | None, changes: tuple[str, ...], motion: Motion, spin: bool) -> tuple[Condition, Built, Trim | NoTrim]:
