@@ -136,7 +136,7 @@ def misspell(table, path):
     return {k: inner if k == path[0] else v for k, v in table.items()}, typo
 
 
-@pytest.mark.parametrize("name", ["quadrotor-circle", "hexarotor-canted", "quadrotor-hover"])
+@pytest.mark.parametrize("name", sorted(catalogue("scenario")))
 def test_a_misspelt_key_at_any_depth_names_the_right_one(name):
     from skycrane.scenario import load_tables
 

@@ -17,9 +17,46 @@ SCALARS = st.one_of(
     st.just(10**400),
     st.floats(),
     st.text(max_size=12),
-    st.sampled_from(["none", "steady", "hover", "circle", "ring", "tutorial-quad", "uav", "1", "geometric", "impulse"]),
+    st.sampled_from(
+        [
+            "none",
+            "steady",
+            "hover",
+            "circle",
+            "ring",
+            "tutorial-quad",
+            "uav",
+            "1",
+            "geometric",
+            "impulse",
+            "sum",
+            "record",
+            "path",
+            "dryden",
+            "gust",
+            "cascaded_pid",
+            "blade_element",
+        ]
+    ),
 )
-WORDS = sorted({*Scenario.model_fields, "kind", "mass", "inertia", "rotors", "rotor", "position", "layout", "model", "time"})
+WORDS = sorted(
+    {
+        *Scenario.model_fields,
+        "kind",
+        "mass",
+        "inertia",
+        "rotors",
+        "rotor",
+        "position",
+        "layout",
+        "model",
+        "time",
+        "file",
+        "samples",
+        "wind",
+        "parts",
+    }
+)
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(
@@ -28,7 +65,18 @@ VALUES = st.recursive(
     ),
     max_leaves=12,
 )
-BASES = [load(name).tables for name in ("quadrotor-circle", "hexarotor-canted", "quadrotor-hover")]
+BASES = [
+    load(name).tables
+    for name in (
+        "quadrotor-circle",
+        "hexarotor-canted",
+        "quadrotor-hover",
+        "hexarotor-gust",
+        "coaxial-octo-climb",
+        "forward-flight",
+        "omni-tumble",
+    )
+]
 
 
 def try_to_load(function, *arguments):
