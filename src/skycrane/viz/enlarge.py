@@ -11,7 +11,7 @@ from skycrane.viz.frames import Frames
 from skycrane.viz.geometry import round_step
 
 LONGEST = 60.0  # paths in diameters of the vehicle up to which it is drawn as it is
-WANTED = 25.0  # what the path measures then, at most twice and a half as much
+WANTED = 12.0  # what the path measures then, at most twice and a half as much
 
 
 def enlarged(frames: Frames) -> tuple[Frames, float]:
