@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skycrane.core.element import AbstractElement
+from skycrane.analysis.trim_problem import rotor_elements
 from skycrane.core.events import Timeline
 from skycrane.core.system import System
 from skycrane.simulation.rollout import Run
@@ -115,30 +115,26 @@ def _tracking(samples: Samples, system: System, settle_band: float) -> dict[str,
     return out
 
 
-def _is_rotors(element: AbstractElement) -> bool:
-    return element.outputs_info.get("thrust") is not None and element.outputs_info["thrust"].dims == ("vehicle", "rotor")
-
-
 def _rotor_bodies(system: System) -> list[int]:
-    return sorted({body for e in system.elements.values() if _is_rotors(e) for body in getattr(e, "bodies", ())})
+    return sorted({body for e in rotor_elements(system).values() for body in e.bodies})
 
 
 def must_tilt(system: System, body: int) -> bool:
     """Whether the body has rotors that cannot push it in every direction at a held attitude (force and moment map of rank below 6)."""
     columns = []
-    for element in system.elements.values():
-        if _is_rotors(element) and body in getattr(element, "bodies", ()):
-            k = element.bodies.index(body)  # type: ignore[attr-defined]
-            r, a = np.asarray(element.position_B[k]), np.asarray(element.axis_B[k])  # type: ignore[attr-defined]
+    for e in rotor_elements(system).values():
+        if body in e.bodies:
+            k = e.bodies.index(body)
+            r, a = np.asarray(e.position_B[k]), np.asarray(e.axis_B[k])
             size = max(np.abs(r).max(), 1e-3)
-            kappa = np.asarray(element.torque_coefficient[k] / element.thrust_coefficient[k])  # type: ignore[attr-defined]
-            drag_moment = np.asarray(element.spin[k])[:, None] * kappa[:, None] * a  # type: ignore[attr-defined]
-            columns.append(np.concatenate([a, (np.cross(r, a) - drag_moment) / size], axis=1))
+            # Any ratio of torque to thrust gives the same rank, except a few that no rotor has.
+            moment = np.cross(r, a) / size - 0.05 * np.asarray(e.spin[k])[:, None] * a
+            columns.append(np.concatenate([a, moment], axis=1))
     return bool(columns) and bool(np.linalg.matrix_rank(np.concatenate(columns), tol=1e-3) < 6)
 
 
 def _rotors(samples: Samples, system: System) -> dict[str, float]:
-    elements = {name: e for name, e in system.elements.items() if _is_rotors(e)}
+    elements = rotor_elements(system)
     if not elements:
         return {}
     logs = [samples.outputs[name] for name in elements]
@@ -149,9 +145,9 @@ def _rotors(samples: Samples, system: System) -> dict[str, float]:
     }
     at_limit = []
     for name, e in elements.items():
-        command = samples.command.get(name)
-        if command is not None and hasattr(e, "speed_max"):
-            at_limit.append((command >= np.asarray(e.speed_max)) | (command <= np.asarray(e.speed_min)))  # type: ignore[attr-defined]
+        wanted = samples.outputs[name].get("speed_command")
+        if wanted is not None:
+            at_limit.append((wanted >= np.asarray(e.speed_max)) | (wanted <= np.asarray(e.speed_min)))
     if at_limit:
         out["rotor_saturation_fraction"] = np.mean([np.mean(x) for x in at_limit])
     powers = [log["shaft_power"].reshape(len(samples.time), -1).sum(1) for log in logs if "shaft_power" in log]

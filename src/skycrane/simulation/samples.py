@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,6 +22,7 @@ from skycrane.core.bodies import State
 from skycrane.core.controller import Target
 from skycrane.core.events import Timeline
 from skycrane.core.system import LEDGER, System
+from skycrane.simulation.quick import quick_jit
 from skycrane.simulation.rollout import Run
 
 Tracked = Sequence[str] | Mapping[str, Sequence[str]] | None
@@ -88,7 +88,7 @@ def sample(
     return Samples(np.asarray(run.time[:count]), state, command, outputs, energy, work, throughput, names, target)
 
 
-@eqx.filter_jit
+@quick_jit
 def _evaluate(time: Array, state: State, command: dict, system: System, reference: Any, events: Timeline, period: float):
     """Outputs, energy, energy jump by events and targets at every sample."""
     whole = {"system": system, "reference": reference}
