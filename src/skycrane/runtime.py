@@ -86,6 +86,8 @@ def configure(precision: str = "float64") -> bool:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:  # a read-only home: run without the cache
             return fast
+        # Another process may be writing the same entry, or have cleared the directory: then the program is compiled anew, no more.
+        warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
         jax.config.update("jax_compilation_cache_dir", str(directory))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
