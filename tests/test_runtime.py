@@ -31,7 +31,7 @@ def test_the_switch_leaves_xla_alone():
 
 
 def test_too_late_is_said():
-    code = "import jax; jax.numpy.ones(2); import warnings; warnings.simplefilter('always'); from skycrane import fast_loops; print(fast_loops())"
+    code = "import jax, warnings; jax.numpy.ones(2); warnings.simplefilter('always'); from skycrane import fast_loops; print(fast_loops())"
     said = fresh(code)
     assert "False" in said
     if runtime._TRIED[0] <= runtime._release("jaxlib") <= runtime._TRIED[1]:
@@ -41,7 +41,7 @@ def test_too_late_is_said():
 def test_a_damaged_cache_is_compiled_anew_without_a_word(tmp_path):
     code = "from skycrane.runtime import configure; configure(); import jax.numpy as jnp; print(jnp.arange(3.0).sum())"
     fresh(code, XDG_CACHE_HOME=str(tmp_path))
-    entries = [f for f in tmp_path.rglob("*-cache")]
+    entries = list(tmp_path.rglob("*-cache"))
     assert entries
     for entry in entries:
         entry.write_bytes(b"half of an ent")

@@ -15,8 +15,10 @@ from skycrane.control.pid import CascadedPid
 from skycrane.control.pose import FullPoseControl, GeometricControl
 from skycrane.control.timing import Delayed, EveryNth, RotorSpeeds
 from skycrane.core.bodies import Bodies
+from skycrane.core.chain import WORLD
 from skycrane.core.controller import Constant, Team
 from skycrane.core.system import System
+from skycrane.elements.cables import CableDrag, CableGround, Cables, Winch
 from skycrane.elements.contact import GroundContact
 from skycrane.elements.drag import Drag
 from skycrane.elements.gravity import Gravity
@@ -68,7 +70,25 @@ ELEMENTS = {
         **_LAG,
     ),
 }
-COMMANDS = {"rotors": jnp.asarray(RNG.uniform(100, 600, (2, 5))), "blades": jnp.asarray(RNG.uniform(300, 700, (2, 3)))}
+ELEMENTS["cables"] = Cables(
+    (0, WORLD, 1),
+    (1, 0, 0),
+    normal(3, 3),
+    normal(3, 3),
+    *(jnp.asarray(RNG.uniform(low, high, (4, 3))) for low, high in ((50, 90), (0.5, 2.0), (0.2, 0.9))),
+    jnp.asarray(RNG.uniform(0.2, 0.4, (3, 3))),
+    normal(3, 3, 3) * 0.7,
+    jnp.ones((4, 3)).at[2, 1].set(0.0),
+    bending=jnp.array([0.4, 0.3, 0.2]),
+    drag=CableDrag(jnp.array([0.3, 0.2, 0.4]), jnp.array([0.05, 0.06, 0.07])),
+    ground=CableGround(20.0),
+    winch=Winch(jnp.array([0.5, 0.7, 0.9]), jnp.array([5.0, 5.0, 5.0])),
+)
+COMMANDS = {
+    "cables": jnp.array([2.0, 2.5, 3.0]),
+    "rotors": jnp.asarray(RNG.uniform(100, 600, (2, 5))),
+    "blades": jnp.asarray(RNG.uniform(300, 700, (2, 3))),
+}
 
 
 def two_bodies(elements):

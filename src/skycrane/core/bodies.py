@@ -73,6 +73,14 @@ class Prepared(eqx.Module):
         force_B = R_WB.T @ force_W
         return R_WB @ (A @ force_B + B @ moment_B), C @ force_B + D @ moment_B
 
+    def spatial(self, R_WB: Mat3) -> tuple[tuple[Mat3, Mat3], tuple[Mat3, Mat3]]:
+        """Blocks of the matrix that :meth:`solve` inverts: from accelerations (linear world, angular body) to force and moment."""
+        if self.matrix is None:
+            zero = Mat3.diagonal(0.0 * self.moments)
+            return (Mat3.diagonal(Vec3(self.mass, self.mass, self.mass)), zero), (zero, Mat3.diagonal(self.moments))
+        (A, B), (C, D) = self.matrix
+        return (R_WB @ A @ R_WB.T, R_WB @ B), (C @ R_WB.T, D)
+
     def momentum_B(self, v_B: Vec3, w_B: Vec3) -> tuple[Vec3, Vec3]:
         """Linear and angular momentum about B, body axes, added mass included."""
         if self.matrix is None:

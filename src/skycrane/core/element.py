@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import equinox as eqx
 from jax import Array
 
 from skycrane.core.kinematics import Kinematics
 from skycrane.math.components import Mat3, Vec3, take
+
+if TYPE_CHECKING:
+    from skycrane.core.chain import Chains
 
 
 class Wrench(NamedTuple):
@@ -78,6 +81,13 @@ class AbstractElement(eqx.Module):
     def post_step(self, t: Array, kin: Kinematics, memory: Any) -> Any:
         """Projection of the memory after a step (for instance unit vectors)."""
         return memory
+
+    def chains(self, t: Array, kin: Kinematics, memory: Any, horizon: float) -> Chains | None:
+        """The stiff chains of the element, for linearly implicit integrators; None where it has none.
+
+        Segments that may become taut within ``horizon`` [s] count as taut.
+        """
+        return None
 
     def rate_bound(self, prepared: Any) -> float:
         """Upper bound [1/s] of the element's fastest eigenvalue, 0 where it is not stiff; limits the explicit step."""

@@ -116,6 +116,11 @@ class Mat3(_Components):
         return cls(Vec3(d.x, 0.0, 0.0), Vec3(0.0, d.y, 0.0), Vec3(0.0, 0.0, d.z))
 
     @classmethod
+    def outer(cls, a: Vec3, b: Vec3) -> Mat3:
+        """The matrix a b^T."""
+        return cls(b * a.x, b * a.y, b * a.z)
+
+    @classmethod
     def skew(cls, a: Vec3) -> Mat3:
         """The matrix S(a) with ``S(a) b = a x b``."""
         return cls(Vec3(0.0, -a.z, a.y), Vec3(a.z, 0.0, -a.x), Vec3(-a.y, a.x, 0.0))
@@ -133,6 +138,12 @@ class Mat3(_Components):
     def array(self) -> Array:
         """An array with the two matrix axes last."""
         return jnp.stack(jnp.broadcast_arrays(self.x.array(), self.y.array(), self.z.array()), axis=-2)
+
+    def inverse(self) -> Mat3:
+        """Inverse, by cofactors."""
+        x, y, z = self.x, self.y, self.z
+        columns = (y.cross(z), z.cross(x), x.cross(y))
+        return Mat3(*columns).T * (1.0 / x.dot(columns[0]))
 
     def vee(self) -> Vec3:
         """The vector a of the skew part: ``(M - M^T)/2 = S(a)``."""
