@@ -147,22 +147,22 @@ class Cables(AbstractElement):
             whole = self.length.sum(0)
             share = self.length / whole
             rest = share * memory["paid_out"]
-            rest_rate = share * self._reel(memory, command)
+            rest_rate = share * self._reel(memory, command, self.winch)
             stiffness = stiffness * whole / memory["paid_out"]  # E A stays
         return Segments(upper, lower, v, d, e, length, e.dot(dv), rest, rest_rate, stiffness)
 
-    def _reel(self, memory, command) -> Array:
+    def _reel(self, memory, command, winch: Winch) -> Array:
         """Rate of the unstretched length of each cable [m/s]."""
         wanted = self.length.sum(0) if command is None else command
-        return jnp.clip((wanted - memory["paid_out"]) / self.winch.time, -self.winch.speed_max, self.winch.speed_max)
+        return jnp.clip((wanted - memory["paid_out"]) / winch.time, -winch.speed_max, winch.speed_max)
 
     def _tension(self, s: Segments) -> Array:
         pull = s.stiffness * s.stretch + self.damping * (s.rate - s.rest_rate)
         return self.intact * jnp.where(s.length > s.rest, jnp.maximum(pull, 0.0), 0.0)
 
-    def _bending(self, s: Segments) -> Vec3:
+    def _bending(self, s: Segments, stiffness: Array) -> Vec3:
         """Force p_j of bending that segment j passes on like its tension: -dV/dd_j."""
-        B = self.bending * (self.intact[1:] * self.intact[:-1]) * 2.0 / (s.rest[1:] + s.rest[:-1])
+        B = stiffness * (self.intact[1:] * self.intact[:-1]) * 2.0 / (s.rest[1:] + s.rest[:-1])
         up, down = s.e.map(lambda a: a[:-1]), s.e.map(lambda a: a[1:])
         cosine = up.dot(down)
         first, second = (down - up * cosine) * B, (up - down * cosine) * B
@@ -197,7 +197,7 @@ class Cables(AbstractElement):
         s = self._segments(kin, memory, command)
         pull = s.e * self._tension(s)
         if self.bending is not None and self.length.shape[0] > 1:
-            pull = pull + self._bending(s)
+            pull = pull + self._bending(s, self.bending)
         force = pull.map(lambda a: a[1:] - a[:-1])
         top, bottom = pull.map(lambda a: a[0]), pull.map(lambda a: -a[-1])
         if self.drag is not None:
@@ -210,7 +210,7 @@ class Cables(AbstractElement):
         a_W = Vec3(a_W.x, a_W.y, a_W.z - kin.environment.gravity)
         rate: dict[str, Any] = {"nodes": SecondOrder(memory["nodes"].velocity, a_W.array())}
         if self.winch is not None:
-            rate["paid_out"] = self._reel(memory, command)
+            rate["paid_out"] = self._reel(memory, command, self.winch)
         ends = (self.upper, self.upper_B, s.upper, top), (self.lower, self.lower_B, s.lower, bottom)
         return tuple(w for end in ends for w in _on_bodies(*end)), rate
 
