@@ -37,7 +37,7 @@ def lift(rope=SEED_ROPE, points=CORNERS, quad=QUAD, load=BOX, **options) -> Syst
     # Segment j carries what hangs below the vehicle, less the nodes above it.
     pull = thrust - float(quad.mass) * 9.81 - np.arange(m) * float(rope.segment_mass) * 9.81
     height = float(rope.length) + (pull / float(rope.segment_stiffness)).sum()
-    above = points + [0.0, 0.0, height]
+    above = points + np.array([0.0, 0.0, height])
     up, low, zero = tuple(range(n)), (n,) * n, np.zeros((n, 3))
     members = with_end_lumps([quad] * n + [load], [rope] * n, up, low, zero, points)
     names = [f"quad{i}" for i in range(n)] + ["load"]
@@ -51,7 +51,9 @@ def lift_start(system: System, swing=(0.5, 0.3, 0.0)):
     points = np.asarray(system.elements["cables"].lower_B)
     velocity = np.zeros((len(points) + 1, 3))
     velocity[-1] = swing
-    return system.initial_state(position=np.vstack([points + [0.0, 0.0, hover_height(system)], np.zeros((1, 3))]), velocity=velocity)
+    return system.initial_state(
+        position=np.vstack([points + np.array([0.0, 0.0, hover_height(system)]), np.zeros((1, 3))]), velocity=velocity
+    )
 
 
 def hover_height(system: System) -> float:
@@ -72,8 +74,8 @@ def chain(upper, lower, upper_B, lower_B, points_W, stiffness, damping, length, 
         return jnp.asarray(np.broadcast_to(np.asarray(value, dtype=float), count).reshape(count, 1))
 
     return Cables(
-        (upper,), (lower,), jnp.asarray([upper_B], dtype=float), jnp.asarray([lower_B], dtype=float), column(stiffness, m), column(damping, m),
-        column(length, m), column(node_mass, m - 1), jnp.asarray(points_W[1:-1, None]), jnp.ones((m, 1)), **options,
+        (upper,), (lower,), jnp.asarray([upper_B], dtype=float), jnp.asarray([lower_B], dtype=float),
+        column(stiffness, m), column(damping, m), column(length, m), column(node_mass, m - 1), jnp.asarray(points_W[1:-1, None]), jnp.ones((m, 1)), **options,
     )  # fmt: skip
 
 

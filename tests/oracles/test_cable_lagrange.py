@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from tests.cable_models import bodies_of, jit_once
 
 from skycrane.core.bodies import SecondOrder
 from skycrane.core.system import System
@@ -17,6 +16,7 @@ from skycrane.elements.cables import Cables
 from skycrane.elements.gravity import Gravity
 from skycrane.elements.push import Push
 from skycrane.loads.rigid import Rigid
+from tests.cable_models import bodies_of, jit_once
 
 G = 9.81
 E3 = np.array([0.0, 0.0, 1.0])
@@ -95,7 +95,8 @@ def random_case(rng, n, m):
     a = rng.normal(size=(3, 3))
     p = {
         "m_l": rng.uniform(1, 3), "m_i": rng.uniform(0.5, 1, n), "m_ij": rng.uniform(0.01, 0.1, (n, m)), "J_l": a @ a.T + np.eye(3),
-        "d": rng.normal(size=(n, 3)), "K": rng.uniform(1e3, 2e4, (n, m)), "b": rng.uniform(5, 20, (n, m)), "L": rng.uniform(0.3, 0.6, (n, m)),
+        "d": rng.normal(size=(n, 3)),
+        "K": rng.uniform(1e3, 2e4, (n, m)), "b": rng.uniform(5, 20, (n, m)), "L": rng.uniform(0.3, 0.6, (n, m)),
     }  # fmt: skip
     q = unit(rng.normal(size=(n, m, 3)))
     w = np.cross(q, rng.normal(size=(n, m, 3)))
@@ -114,7 +115,8 @@ def engine(p, s):
     d, R, W = turned(p["d"]), TURN @ s["R"] @ TURN, turned(s["W"])
     load = Rigid.create(p["m_l"], TURN @ p["J_l"] @ TURN).with_points(p["m_ij"][:, -1], d)
     quads = [Rigid.create(x, [0.01, 0.01, 0.02]) for x in p["m_i"]]
-    step, rate = turned(s["l"][..., None] * s["q"]), turned(s["v"][..., None] * s["q"] + s["l"][..., None] * np.cross(s["w"], s["q"]))
+    step = turned(s["l"][..., None] * s["q"])
+    rate = turned(s["v"][..., None] * s["q"] + s["l"][..., None] * np.cross(s["w"], s["q"]))
     ends = turned(s["r"]) + d @ R.T, turned(s["r'"]) + np.cross(W, d) @ R.T
 
     def joints(end, steps):  # (n, m+1, 3) from the vehicle down
@@ -152,4 +154,5 @@ def test_the_seeds_minimal_coordinates_give_the_same_accelerations(n, m):
         np.testing.assert_allclose(found, joints[:, :-1], atol=1e-9 * scale)
         np.testing.assert_allclose(rate.bodies.v_W[n], linear, atol=1e-9 * scale)
         np.testing.assert_allclose(rate.bodies.w_B[n], angular, atol=1e-9 * scale)
-    assert slack > 0 and taut > 0
+    assert slack > 0
+    assert taut > 0
