@@ -75,7 +75,8 @@ def chain(upper, lower, upper_B, lower_B, points_W, stiffness, damping, length, 
 
     return Cables(
         (upper,), (lower,), jnp.asarray([upper_B], dtype=float), jnp.asarray([lower_B], dtype=float),
-        column(stiffness, m), column(damping, m), column(length, m), column(node_mass, m - 1), jnp.asarray(points_W[1:-1, None]), jnp.ones((m, 1)), **options,
+        column(stiffness, m), column(damping, m), column(length, m), column(node_mass, m - 1),
+        jnp.asarray(points_W[1:-1, None]), jnp.ones((m, 1)), **options,
     )  # fmt: skip
 
 

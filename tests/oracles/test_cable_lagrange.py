@@ -133,7 +133,8 @@ def engine(p, s):
     names = [f"quad{i}" for i in range(n)] + ["load"]
     system = System(bodies_of(names, [*quads, load]), {"gravity": Gravity(), "cables": cables, "push": push})
     state = system.initial_state(
-        np.vstack([places[:, 0], turned(s["r"])]), np.vstack([np.tile([1.0, 0, 0, 0], (n, 1)), Rotation.from_matrix(R).as_quat(scalar_first=True)]),
+        np.vstack([places[:, 0], turned(s["r"])]),
+        np.vstack([np.tile([1.0, 0, 0, 0], (n, 1)), Rotation.from_matrix(R).as_quat(scalar_first=True)]),
         np.vstack([speeds[:, 0], turned(s["r'"])]), np.vstack([np.zeros((n, 3)), W]), {"cables": {"nodes": nodes}},
     )  # fmt: skip
     return system, state
