@@ -1,8 +1,12 @@
 """Stiff chains: what an element tells a linearly implicit integrator about its nodes and segments.
 
 An element whose memory holds nodes (:class:`~skycrane.core.bodies.SecondOrder`) joined in chains between points of bodies gives, for each
-segment, the symmetric matrices by which its force falls back when its ends are moved apart (K, N/m) or move apart (C, N s/m).  That is all
-of the Jacobian that is stiff, and it has the structure of the chains: block-tridiagonal, tied to the bodies at the ends.
+segment with direction e, the matrices by which its force changes when its ends are moved apart (N/m) or move apart (N s/m):
+
+    K = k e e^T + s (I - e e^T),   C = c e e^T
+
+with s the tension over the length.  That is all of the Jacobian that is stiff, and it has the structure of the chains: block-tridiagonal,
+tied to the bodies at the ends.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from jax import Array
 
 from skycrane.core.bodies import SecondOrder
 from skycrane.core.kinematics import Kinematics, Points
-from skycrane.math.components import Mat3, Vec3
+from skycrane.math.components import Vec3
 
 WORLD = -1
 """In place of a body's index: a point fixed in the world."""
@@ -26,8 +30,8 @@ class Chains(NamedTuple):
     """k chains of m segments.
 
     ``upper``, ``lower`` (static): the bodies at the ends, :data:`WORLD` for a fixed point; ``upper_B``, ``lower_B`` (k,) the points [m];
-    ``node_mass`` (m-1, k) kg; ``stiffness``, ``damping`` (m, k) the matrices of each segment in world axes; ``nodes`` finds the nodes' part
-    of the element's memory and ``replaced`` returns a memory with other nodes.
+    ``node_mass`` (m-1, k) kg; ``direction`` e (m, k) in world axes, ``stiffness`` k, ``swing`` s and ``damping`` c of each segment (m, k);
+    ``nodes`` finds the nodes' part of the element's memory and ``replaced`` returns a memory with other nodes.
     """
 
     upper: tuple[int, ...]
@@ -35,8 +39,10 @@ class Chains(NamedTuple):
     upper_B: Vec3
     lower_B: Vec3
     node_mass: Array
-    stiffness: Mat3
-    damping: Mat3
+    direction: Vec3
+    stiffness: Array
+    swing: Array
+    damping: Array
     nodes: Callable[[Any], SecondOrder]
     replaced: Callable[[Any, SecondOrder], Any]
 

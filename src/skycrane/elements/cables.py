@@ -26,7 +26,7 @@ from skycrane.core.chain import WORLD, Chains, end_points
 from skycrane.core.element import AbstractElement, Output, Wrench
 from skycrane.core.kinematics import Kinematics, Points
 from skycrane.elements.cable_rates import fastest_rate
-from skycrane.math.components import Mat3, Vec3, take
+from skycrane.math.components import Vec3, take
 
 
 class CableDrag(eqx.Module):
@@ -254,12 +254,10 @@ class Cables(AbstractElement):
         s = self._segments(kin, memory)
         # A segment that may close within the step counts as taut: its spring then meets it with the right inertia.
         taut = self.intact * jnp.where(s.length + horizon * jnp.maximum(s.rate, 0.0) > s.rest, 1.0, 0.0)
-        along = Mat3.outer(s.e, s.e)
         swing = self.intact * s.stiffness * s.stretch / jnp.where(s.length > 0, s.length, 1.0)
-        stiffness = along * (taut * s.stiffness - swing) + Mat3.diagonal(Vec3(swing, swing, swing))
         return Chains(
             self.upper, self.lower, Vec3.of(self.upper_B), Vec3.of(self.lower_B), self.node_mass,
-            stiffness, along * (taut * self.damping), _nodes, _with_nodes,
+            s.e, taut * s.stiffness, swing, taut * self.damping, _nodes, _with_nodes,
         )  # fmt: skip
 
     def rate_bound(self, prepared) -> float:

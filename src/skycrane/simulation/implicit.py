@@ -17,8 +17,10 @@ once), then a body that hangs on one cable by the mobility of its point, last th
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any, ClassVar, NamedTuple
+import operator
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -64,45 +66,65 @@ class LinearlyImplicit(AbstractIntegrator):
 
 
 class _Side(NamedTuple):
-    """One end of k chains: bodies, points, and the matrix X by which a body's rate (body axes) moves the point, v + X w."""
+    """One end of k chains: their bodies, and the matrix G (3, 6, k) by which a body's twist (linear in world axes, angular in body axes)
+    moves the point."""
 
     bodies: tuple[int, ...]
-    offset_B: Vec3
     R_WB: Mat3
-    X: Mat3
-    held: Any  # 0 where the end is fixed in the world, else 1
+    G: Array
 
     @classmethod
     def of(cls, bodies: tuple[int, ...], offset_B: Vec3, kin: Kinematics) -> _Side:
         on = tuple(max(b, 0) for b in bodies)
         R_WB = take(kin.R_WB, on)
-        return cls(on, offset_B, R_WB, -(R_WB @ Mat3.skew(offset_B)), np.where(np.array(bodies) == WORLD, 0.0, 1.0))
+        turning = _block(-(R_WB @ Mat3.skew(offset_B)))
+        held = np.where(np.array(bodies) == WORLD, 0.0, 1.0).astype(turning.dtype)
+        return cls(on, R_WB, jnp.concatenate([jnp.broadcast_to(_identity(turning), turning.shape), turning], 1) * held)
 
-    def velocity(self, twist: Twist) -> Vec3:
-        linear, angular = take(twist, self.bodies)
-        return (linear + self.X @ angular) * self.held
+    def velocity(self, twist: Array) -> Array:
+        """Velocity of the points (3, k) for twists (6, nb) of all bodies."""
+        return _dot(self.G.swapaxes(0, 1), take(twist, self.bodies))
 
-    def spread(self, force_W: Vec3, count: int) -> Twist:
-        """The force and moment on all bodies of forces at the points."""
-        force_W = force_W * self.held
-        return put((force_W, self.X.T @ force_W), self.bodies, count)
+    def moment(self, force_W: Array) -> Array:
+        """Force and moment (6, k) of forces (3, k) at the points."""
+        return _dot(self.G, force_W)
+
+    def response(self, force_W: Array, prepared: Prepared) -> Array:
+        """Twists (6, ..., k) of the bodies that forces (3, ..., k) at the points cause."""
+        G = self.G.reshape(3, 6, *(1,) * (force_W.ndim - 2), -1)
+        w = _dot(G, force_W)
+        linear, angular = take(prepared, self.bodies).solve(self.R_WB, Vec3(*w[:3]), Vec3(*w[3:]))
+        return jnp.stack(jnp.broadcast_arrays(*linear.components(), *angular.components()))
+
+    def mobility(self, prepared: Prepared) -> Array:
+        """Acceleration of the points for forces on them (3, 3, k)."""
+        twists = self.response(_identity(self.G), prepared)
+        return _dot(self.G.swapaxes(0, 1)[:, :, None], twists)
 
 
 class _Chain(NamedTuple):
-    """Eliminated chains: pivots and couplings of the nodes (leading axis m-1), what remains at both ends, and the ends."""
+    """Eliminated chains; leading axis m of segments or m-1 of nodes, then axes of vectors and matrices, last the k chains.
+
+    S of a segment is ``along e e^T + across I``.  ``inverse``: pivots of the nodes.  A chain whose upper bodies hang on nothing else
+    starts with them: ``first`` is their pivot.  Otherwise ``to_top`` couples each node with the upper end, ``cross`` the lower end with it.
+    """
 
     c: Chains
-    S: Mat3
-    inverse: Mat3
-    to_top: Mat3
-    to_next: Mat3
-    top: Mat3
-    cross: Mat3
-    bottom: Mat3
+    e: Array
+    along: Array
+    across: Array
+    inverse: Array
+    bottom: Array
     upper: _Side
     lower: _Side
-    hangs: bool  # the upper bodies are on one chain only, and are eliminated
-    N: Mat3 | None  # their response to a force, the chain's own stiffness included
+    first: Array | None
+    to_top: Array | None
+    top: Array | None
+    cross: Array | None
+
+    @property
+    def segments(self) -> tuple[Array, Array, Array]:
+        return self.e, self.along, self.across
 
 
 class _Factors(NamedTuple):
@@ -119,48 +141,94 @@ class _Factors(NamedTuple):
         lower = {b for c in chains.values() for b in c.lower}
         single = {b for b in ends if ends.count(b) == 1 and b not in lower} | {WORLD}
         made = {n: _eliminate(c, kin, gh, set(c.upper) <= single) for n, c in chains.items()}
-        hubs = tuple(sorted({b for c in made.values() for b in (*c.c.lower, *(() if c.hangs else c.c.upper)) if b != WORLD}))
+        hubs = tuple(sorted({b for c in made.values() for b in (*c.c.lower, *(c.c.upper if c.first is None else ())) if b != WORLD}))
         return cls(made, hubs, _hub_inverse(made, hubs, kin), kin.prepared)
 
 
 def _eliminate(c: Chains, kin: Kinematics, gh: float, hangs: bool) -> _Chain:
-    S = c.damping * gh + c.stiffness * gh**2
+    e = _lanes(c.direction.array())
+    along, across = c.damping * gh + (c.stiffness - c.swing) * gh**2, c.swing * gh**2
     upper, lower = _Side.of(c.upper, c.upper_B, kin), _Side.of(c.lower, c.lower_B, kin)
-    first, after = jax.tree.map(lambda a: a[0], S), jax.tree.map(lambda a: a[1:], S)
-    identity = Mat3.diagonal(Vec3(1.0, 1.0, 1.0))
+    segments = (e, along, across)
+    head, rest = jax.tree.map(lambda a: a[0], segments), jax.tree.map(lambda a: a[1:], segments)
+    own = _matrix(head)
+    first = to_top = top = cross = None
+    if hangs:
+        W = upper.mobility(kin.prepared)
+        # (W^-1 + S)^-1, also for an end that nothing moves.
+        first = _symmetric(_times(_inverse(_identity(W) + _times(W, own)), W))
+        own = _passed_on(head, first)
 
     def node(carry, row):
-        above, L, top = carry  # stiffness towards the node above with that eliminated, coupling to the top end, and the top end's own
+        above, to_top, top = carry
         mass, below = row
-        inverse = (identity * mass + above + below).inverse()
-        U = below @ inverse
-        kept = (below - U @ below, U @ L, top - L.T @ (inverse @ L))
-        return kept, (inverse, L, U)
+        inverse = _inverse(_identity(above) * mass + above + _matrix(below))
+        if hangs:
+            return (_passed_on(below, inverse), None, None), (inverse, None)
+        response = _times(inverse, to_top)
+        e, along, across = below
+        down = (e[:, None] * _dot(e, response)) * along + response * across
+        return (_passed_on(below, inverse), down, top - _times(to_top.swapaxes(0, 1), response)), (inverse, to_top)
 
-    m = c.node_mass.shape[0]
-    (bottom, cross, top), (inverse, to_top, to_next) = _scan(node, (first, first, first), (c.node_mass, after), m)
-    N = None
-    if hangs:
-        W = _mobility(upper, kin)
-        N = (identity + W @ top).inverse() @ W
-        lower_own = bottom - cross @ (N @ cross.T)
-        bottom = (lower_own + lower_own.T) * 0.5
-    return _Chain(c, S, inverse, to_top, to_next, top, cross, bottom, upper, lower, hangs, N)
+    carry = (own, None, None) if hangs else (own, own, own)
+    (bottom, cross, top), (inverse, to_top) = lax.scan(node, carry, (c.node_mass, rest))
+    return _Chain(c, *segments, inverse, bottom, upper, lower, first, to_top, top, cross)
 
 
-def _scan(step, carry, rows, length: int, reverse: bool = False):
-    return lax.scan(step, carry, rows, length=length, reverse=reverse)
+def _dot(a: Array, b: Array) -> Array:
+    """Sum of ``a[i] * b[i]``, written out."""
+    return functools.reduce(operator.add, map(operator.mul, a, b))
 
 
-def _mobility(side: _Side, kin: Kinematics) -> Mat3:
-    """Acceleration of the end points for forces on them (3x3)."""
-    prepared = take(kin.prepared, side.bodies)
-    columns = []
-    one, zero = jnp.ones_like(side.R_WB.x.x), jnp.zeros_like(side.R_WB.x.x)
-    for axis in (Vec3(one, zero, zero), Vec3(zero, one, zero), Vec3(zero, zero, one)):
-        linear, angular = prepared.solve(side.R_WB, axis, side.X.T @ axis)
-        columns.append((linear + side.X @ angular) * side.held)
-    return Mat3(*columns).T
+def _lanes(vectors: Array) -> Array:
+    """(..., k, 3) to (..., 3, k)."""
+    return vectors.swapaxes(-1, -2)
+
+
+def _block(M: Mat3) -> Array:
+    """(3, 3, k) of a matrix by components."""
+    return jnp.stack([jnp.stack(jnp.broadcast_arrays(*row.components())) for row in M.components()])
+
+
+def _identity(like: Array) -> Array:
+    return jnp.eye(3, dtype=like.dtype)[..., None]
+
+
+def _times(A: Array, B: Array) -> Array:
+    """Matrix product (3, n, k)."""
+    return _dot(A.swapaxes(0, 1)[:, :, None], B[:, None])
+
+
+def _symmetric(A: Array) -> Array:
+    return 0.5 * (A + A.swapaxes(0, 1))
+
+
+def _inverse(A: Array) -> Array:
+    """Inverse (3, 3, k) by cofactors."""
+    turned = lambda i, j: jnp.roll(A, (-i, -j), (0, 1))  # noqa: E731
+    cofactors = turned(1, 1) * turned(2, 2) - turned(1, 2) * turned(2, 1)
+    return (cofactors / (A[0] * cofactors[0]).sum(0)).swapaxes(0, 1)
+
+
+def _along_segment(segment: tuple[Array, Array, Array], v: Array) -> Array:
+    """S v for vectors (3, k)."""
+    e, along, across = segment
+    return e * (along * (e * v).sum(-2, keepdims=True)) + across * v
+
+
+def _matrix(segment: tuple[Array, Array, Array]) -> Array:
+    """S (3, 3, k)."""
+    e, along, across = segment
+    return e[:, None] * e[None] * along + _identity(e) * across
+
+
+def _passed_on(segment: tuple[Array, Array, Array], inverse: Array) -> Array:
+    """``S - S N S``: the stiffness that is left below a node (or body) with pivot N that hangs above the segment."""
+    e, along, across = segment
+    bent = _dot(inverse, e)
+    mixed = e * (0.5 * along * (1.0 - along * (e * bent).sum(0))) - bent * (along * across)
+    outer = e[:, None] * mixed[None]
+    return outer + outer.swapaxes(0, 1) + _identity(e) * across - inverse * across**2
 
 
 def _hub_inverse(chains: dict[str, _Chain], hubs: tuple[int, ...], kin: Kinematics) -> Array | None:
@@ -168,97 +236,60 @@ def _hub_inverse(chains: dict[str, _Chain], hubs: tuple[int, ...], kin: Kinemati
     if not hubs:
         return None
     count = kin.prepared.mass.shape[-1]
-    (A, B), (C, D) = kin.prepared.spatial(kin.R_WB)
+    (A, B), (C, D) = take(kin.prepared, hubs).spatial(take(kin.R_WB, hubs))
+    own = jnp.concatenate([jnp.concatenate([_block(x) + jnp.zeros(len(hubs)) for x in row], 1) for row in ((A, B), (C, D))], 0)
     for chain in chains.values():
-        for side, Q in ((chain.lower, chain.bottom), *(() if chain.hangs else ((chain.upper, chain.top),))):
-            Q = Q * side.held
-            QX = Q @ side.X
-            A, B, C, D = (a + put(b, side.bodies, count) for a, b in ((A, Q), (B, QX), (C, QX.T), (D, side.X.T @ QX)))
-    blocks = jnp.concatenate([jnp.concatenate([_array(A), _array(B)], -1), jnp.concatenate([_array(C), _array(D)], -1)], -2)
-    own = jnp.stack([blocks[h] for h in hubs])
-    joined = _joints(chains, hubs)
+        for side, Q in ((chain.lower, chain.bottom), *(((chain.upper, chain.top),) if chain.first is None else ())):
+            stiffness = _times(side.G.swapaxes(0, 1), _times(Q, side.G))
+            own = own + take(put(stiffness, side.bodies, count), hubs)
+    own = jnp.moveaxis(own, -1, 0)
+    joined = [
+        (chain, lane, hubs.index(low), hubs.index(up))
+        for chain in chains.values()
+        if chain.first is None
+        for lane, (up, low) in enumerate(zip(chain.c.upper, chain.c.lower, strict=True))
+        if WORLD not in (up, low)
+    ]
     if not joined:
         return invert_spd(own)
     whole = [[own[i] if i == j else jnp.zeros((6, 6), own.dtype) for j in range(len(hubs))] for i in range(len(hubs))]
     for chain, lane, i, j in joined:
-        Q, Xu, Xl = jax.tree.map(lambda a, lane=lane: a[..., lane], (chain.cross, chain.upper.X, chain.lower.X))
-        eye = jnp.eye(3, dtype=own.dtype)
-        G = [jnp.concatenate([eye, X.array()], -1) for X in (Xl, Xu)]
-        block = -(G[0].T @ (Q.array() @ G[1]))
+        assert chain.cross is not None
+        block = -(chain.lower.G[..., lane].T @ (chain.cross[..., lane] @ chain.upper.G[..., lane]))
         whole[i][j], whole[j][i] = whole[i][j] + block, whole[j][i] + block.T
     return invert_spd(jnp.block(whole))
 
 
-def _joints(chains: dict[str, _Chain], hubs: tuple[int, ...]) -> list[tuple[_Chain, int, int, int]]:
-    """Chains between two hubs: chain, its lane, and the hubs' places (lower, upper)."""
-    return [
-        (chain, lane, hubs.index(low), hubs.index(up))
-        for chain in chains.values()
-        if not chain.hangs
-        for lane, (up, low) in enumerate(zip(chain.c.upper, chain.c.lower, strict=True))
-        if WORLD not in (up, low)
-    ]
-
-
-def _array(M: Mat3) -> Array:
-    return M.array()
-
-
 def _solved(rate: State, factors: _Factors, kin: Kinematics, gh: float) -> State:
     """The solution k of ``(I - gamma h A) k = rate``."""
-    b = rate.bodies
-    count = kin.prepared.mass.shape[-1]
-    q = kin.q_WB
+    b, prepared = rate.bodies, factors.prepared
+    count = prepared.mass.shape[-1]
     # The bodies' position rates as twists: what a quaternion rate turns, about the present attitude.
-    moved: Twist = (Vec3.of(b.p_WB), _turned(q, Quat.of(b.q_WB)))
-    accelerated: Twist = (Vec3.of(b.v_W), Vec3.of(b.w_B))
-    d_linear = d_angular = Vec3(*(jnp.zeros(count, b.p_WB.dtype) for _ in range(3)))
-    force_W, moment_B = d_linear, d_angular
-    swept = {}
+    moved = jnp.concatenate([b.p_WB.T, _turned(kin.q_WB, Quat.of(b.q_WB)).array().T])
+    accelerated = jnp.concatenate([b.v_W.T, b.w_B.T])
+    push, swept = jnp.zeros((6, count), b.p_WB.dtype), {}
     for name, chain in factors.chains.items():
         swept[name] = _forward(chain, chain.c.nodes(rate.memory[name]), moved, accelerated, gh)
         _, _, at_top, at_bottom = swept[name]
-        if chain.hangs:
-            at_bottom = at_bottom + chain.cross @ (chain.N @ at_top)
-        for side, at in ((chain.lower, at_bottom), *(() if chain.hangs else ((chain.upper, at_top),))):
-            force, moment = side.spread(at, count)
-            force_W, moment_B = force_W + force, moment_B + moment
-    if factors.hubs:
-        d_linear, d_angular = _hub_response(factors, force_W, moment_B, count)
-    memory = dict(rate.memory)
-    hanging: list[Twist] = []
+        for side, at in ((chain.lower, at_bottom), *(((chain.upper, at_top),) if chain.first is None else ())):
+            push = push + put(side.moment(at), side.bodies, count)
+    d = jnp.zeros_like(push)
+    if factors.hub_inverse is not None:
+        rows = take(push, factors.hubs).T
+        rows = rows.reshape(-1) if factors.hub_inverse.ndim == 2 else rows[:, None, :]
+        d = put((factors.hub_inverse * rows).sum(-1).reshape(-1, 6).T, factors.hubs, count)
+    memory, found = dict(rate.memory), d
     for name, chain in factors.chains.items():
-        d_lower = chain.lower.velocity((d_linear, d_angular))
-        _, b_nodes, at_top, _ = swept[name]
-        if chain.hangs:
-            d_upper = chain.N @ (at_top + chain.cross.T @ d_lower)
-            pull = (at_top + chain.cross.T @ d_lower - chain.top @ d_upper) * chain.upper.held
-            prepared = take(kin.prepared, chain.upper.bodies)
-            response = prepared.solve(chain.upper.R_WB, pull, chain.upper.X.T @ pull)
-            hanging.append(put(response, chain.upper.bodies, count))
-        else:
-            d_upper = chain.upper.velocity((d_linear, d_angular))
-        d_nodes = _backward(chain, b_nodes, d_upper, d_lower)
+        g_top, response, at_top, _ = swept[name]
+        d_nodes, pull = _backward(chain, response, (g_top, at_top), chain.upper.velocity(d), chain.lower.velocity(d))
+        if chain.first is not None:
+            found = found + put(chain.upper.response(pull, prepared), chain.upper.bodies, count)
         old = chain.c.nodes(rate.memory[name])
-        velocity = old.velocity + d_nodes.array()
+        velocity = old.velocity + _lanes(d_nodes)
         memory[name] = chain.c.replaced(memory[name], SecondOrder(old.position + gh * velocity, velocity))
-    for linear, angular in hanging:
-        d_linear, d_angular = d_linear + linear, d_angular + angular
-    v_W, w_B = b.v_W + d_linear.array(), b.w_B + d_angular.array()
-    q_WB = b.q_WB + gh * q.rate(Vec3.of(w_B)).array()
+    v_W, w_B = b.v_W + found[:3].T, b.w_B + found[3:].T
+    q_WB = b.q_WB + gh * kin.q_WB.rate(Vec3.of(w_B)).array()
     return State(BodyState(b.p_WB + gh * v_W, q_WB, v_W, w_B), memory)
-
-
-def _hub_response(factors: _Factors, force_W: Vec3, moment_B: Vec3, count: int) -> Twist:
-    """Corrections of the hubs' velocities for forces and moments on all bodies, as twists of all bodies."""
-    hubs = factors.hubs
-    rows = jnp.concatenate([take(force_W, hubs).array(), take(moment_B, hubs).array()], -1)
-    inverse = factors.hub_inverse
-    assert inverse is not None
-    joined = inverse.ndim == 2
-    d = (inverse * (rows.reshape(-1) if joined else rows[:, None, :])).sum(-1).reshape(len(hubs), 6)
-    spread = put(tuple(d[:, i] for i in range(6)), hubs, count)
-    return Vec3(*spread[:3]), Vec3(*spread[3:])
 
 
 def _turned(q: Quat, rate: Quat) -> Vec3:
@@ -270,42 +301,50 @@ def _turned(q: Quat, rate: Quat) -> Vec3:
     )
 
 
-def _forward(chain: _Chain, nodes: SecondOrder, moved: Twist, accelerated: Twist, gh: float):
-    """Segment forces g, node right-hand sides as they are eliminated, and the forces that are left at both ends."""
+def _forward(chain: _Chain, nodes: SecondOrder, moved: Array, accelerated: Array, gh: float):
+    """Force of the topmost segment, responses of the nodes, and the forces that are left at both ends (the upper end's, or response)."""
 
-    def differences(twist: Twist, inner: Array) -> Vec3:
-        top, bottom = chain.upper.velocity(twist), chain.lower.velocity(twist)
-        return Vec3(
-            *(
-                jnp.diff(jnp.concatenate([jnp.broadcast_to(a, b.shape[1:])[None], b, jnp.broadcast_to(c, b.shape[1:])[None]]), axis=0)
-                for a, b, c in zip(top.components(), Vec3.of(inner).components(), bottom.components(), strict=True)
-            )
-        )
+    def differences(twist: Array, inner: Array) -> Array:
+        return jnp.diff(jnp.concatenate([chain.upper.velocity(twist)[None], _lanes(inner), chain.lower.velocity(twist)[None]]), axis=0)
 
-    g = -((chain.c.stiffness @ differences(moved, nodes.position)) * gh + chain.S @ differences(accelerated, nodes.velocity))
-    g_top, g_next = g.map(lambda a: a[0]), g.map(lambda a: a[1:])
+    stiff = (chain.e, (chain.c.stiffness - chain.c.swing)[:, None], chain.c.swing[:, None])
+    implied = (chain.e, chain.along[:, None], chain.across[:, None])
+    g = -(
+        gh * _along_segment(stiff, differences(moved, nodes.position)) + _along_segment(implied, differences(accelerated, nodes.velocity))
+    )
+    head, rest = jax.tree.map(lambda a: a[0], chain.segments), jax.tree.map(lambda a: a[1:], chain.segments)
+    passed, top = g[0], -g[0]
+    if chain.first is not None:
+        top = _dot(chain.first, top)
+        passed = passed + _along_segment(head, top)
 
     def node(carry, row):
-        passed, top = carry  # force from above, with the nodes above eliminated; force left at the top end
-        inverse, to_top, to_next, g_below = row
-        b = passed - g_below
-        response = inverse @ b
-        return (g_below + to_next @ b, top + to_top.T @ response), response
+        passed, top = carry
+        inverse, to_top, below, g_below = row
+        response = _dot(inverse, passed - g_below)
+        if to_top is not None:
+            top = top + _dot(to_top, response)
+        return (g_below + _along_segment(below, response), top), response
 
-    m = chain.c.node_mass.shape[0]
-    rows = (chain.inverse, chain.to_top, chain.to_next, g_next)
-    (at_bottom, at_top), response = _scan(node, (g_top, -g_top), rows, m)
-    return g, response, at_top, at_bottom
+    (at_bottom, at_top), response = lax.scan(node, (passed, top), (chain.inverse, chain.to_top, rest, g[1:]))
+    return g[0], response, at_top, at_bottom
 
 
-def _backward(chain: _Chain, response: Vec3, d_upper: Vec3, d_lower: Vec3) -> Vec3:
-    """Corrections of the nodes' velocities (m-1, k)."""
+def _backward(chain: _Chain, response: Array, free: tuple[Array, Array], d_upper: Array, d_lower: Array) -> tuple[Array, Array]:
+    """Corrections of the nodes' velocities (m-1, 3, k), and the force on upper bodies that hang on the chain alone."""
+    head, rest = jax.tree.map(lambda a: a[0], chain.segments), jax.tree.map(lambda a: a[1:], chain.segments)
 
     def node(below, row):
-        free, inverse, to_top, to_next = row
-        d = free + inverse @ (to_top @ d_upper) + to_next.T @ below
+        response, inverse, to_top, segment = row
+        pull = _along_segment(segment, below)
+        if to_top is not None:
+            pull = pull + _dot(to_top.swapaxes(0, 1), d_upper)
+        d = response + _dot(inverse, pull)
         return d, d
 
-    m = chain.c.node_mass.shape[0]
-    start = Vec3(*(jnp.broadcast_to(a, jnp.shape(b)) for a, b in zip(d_lower.components(), d_upper.components(), strict=True)))
-    return _scan(node, start, (response, chain.inverse, chain.to_top, chain.to_next), m, reverse=True)[1]
+    below, d_nodes = lax.scan(node, d_lower, (response, chain.inverse, chain.to_top, rest), reverse=True)
+    if chain.first is None:
+        return d_nodes, d_upper
+    g_top, at_first = free
+    d_first = at_first + _dot(chain.first, _along_segment(head, below))
+    return d_nodes, _along_segment(head, below - d_first) - g_top

@@ -1,0 +1,155 @@
+"""The linearly implicit method: the same step by a dense solve, its order, and the cables of seed 001 at ten times RK4's step."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from skycrane.core.bodies import Bodies, SecondOrder
+from skycrane.core.chain import WORLD
+from skycrane.core.system import System
+from skycrane.elements.cables import Cables
+from skycrane.elements.gravity import Gravity
+from skycrane.simulation.implicit import GAMMA, LinearlyImplicit
+from tests.cable_models import jit_once
+
+H = 2e-3
+RNG = np.random.default_rng(5)  # every test seeds it again
+
+
+def normal(*shape):
+    return jnp.asarray(RNG.normal(size=shape))
+
+
+def uniform(low, high, *shape):
+    return jnp.asarray(RNG.uniform(low, high, shape))
+
+
+def random_cables(upper, lower, m, offsets=True):
+    k = len(upper)
+    ends = [normal(k, 3) * float(offsets) for _ in range(2)]
+    numbers = uniform(5e3, 2e4, m, k), uniform(5, 20, m, k), uniform(0.05, 0.2, m, k)
+    return Cables(upper, lower, *ends, *numbers, uniform(0.01, 0.05, m - 1, k), normal(m - 1, k, 3), jnp.ones((m, k)))
+
+
+def random_system(count, cables, principal=False):
+    a = RNG.normal(size=(count, 3, 3))
+    inertia = uniform(0.5, 1, count, 3) if principal else a @ a.swapaxes(1, 2) + np.eye(3)
+    com = None if principal else 0.1 * normal(count, 3)
+    bodies = Bodies.create([f"b{i}" for i in range(count)], uniform(0.5, 2, count), inertia, com)
+    system = System(bodies, {"gravity": Gravity(), **cables})
+    memory = {n: {"nodes": SecondOrder(c.nodes, normal(*c.nodes.shape))} for n, c in cables.items()}
+    return system, system.initial_state(normal(count, 3), normal(count, 4), normal(count, 3), normal(count, 3), memory)
+
+
+SYSTEMS = {
+    # Vehicles on one cable each, a load on all.
+    "lift": lambda: random_system(4, {"cables": random_cables((0, 1, 3), (2, 2, 2), 3)}, principal=True),
+    # A body with two cables, two loads with a cable between them, ends in the world at the top and at the bottom, one segment.
+    "net": lambda: random_system(4, {
+        "three": random_cables((0, 0, 3, WORLD), (1, 2, 1, 2), 3),
+        "one": random_cables((1, 2), (2, WORLD), 1),
+    }),
+    # No body where cables meet.
+    "tether": lambda: random_system(1, {"cables": random_cables((0,), (WORLD,), 4)}),
+}  # fmt: skip
+
+
+def dense_step(system, state, h):
+    """ROS2 with ``(I - gamma h A) k = f`` solved as one matrix in numpy; A of the springs, dampers and the motion of their ends."""
+    prepared = system.prepare()
+    eye = jnp.eye(3)
+    along = lambda c, size: size[..., None, None] * c.direction.array()[..., None] * c.direction.array()[..., None, :]  # noqa: E731
+    f = jit_once(lambda s: system.dynamics(0.0, s, {}, prepared))
+
+    @jit_once
+    def segment_matrices(s):
+        kin = system.kinematics(s, prepared)
+        chains = {n: e.chains(0.0, kin, s.memory[n], h) for n, e in system.elements.items()}
+        return {
+            n: (along(c, c.stiffness - c.swing) + eye * c.swing[..., None, None], along(c, c.damping))
+            for n, c in chains.items()
+            if c is not None
+        }
+
+    matrices = segment_matrices(state)
+    nb, b = system.bodies.count, state.bodies
+    R = Rotation.from_quat(np.asarray(b.q_WB), scalar_first=True).as_matrix()
+    T = np.zeros((6 * nb, 6 * nb))  # from body axes to the mixed axes of (v_W, w_B)
+    mass = np.zeros((6 * nb, 6 * nb))
+    for i, own in enumerate(np.asarray(system.bodies.matrix())):
+        at = slice(6 * i, 6 * i + 6)
+        T[at, at] = np.block([[R[i], np.zeros((3, 3))], [np.zeros((3, 3)), np.eye(3)]])
+        mass[at, at] = T[at, at] @ own @ T[at, at].T
+    where, size = {}, 6 * nb
+    for name in matrices:
+        m, k = system.elements[name].length.shape
+        where[name] = size
+        size += 3 * (m - 1) * k
+    M, K, C = (np.zeros((size, size)) for _ in range(3))
+    M[: 6 * nb, : 6 * nb] = mass
+    skew = lambda v: np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])  # noqa: E731
+    for name, (stiffness, damping) in matrices.items():
+        c = system.elements[name]
+        m, k = c.length.shape
+        for i in range(k):
+            G = np.zeros((3 * (m + 1), size))  # velocities of the ends and nodes
+            for row, body, point in ((0, c.upper[i], c.upper_B[i]), (m, c.lower[i], c.lower_B[i])):
+                if body != WORLD:
+                    G[3 * row : 3 * row + 3, 6 * body : 6 * body + 6] = np.hstack([np.eye(3), -R[body] @ skew(point)])
+            for j in range(1, m):
+                at = where[name] + 3 * ((j - 1) * k + i)
+                G[3 * j : 3 * j + 3, at : at + 3] = np.eye(3)
+                M[at : at + 3, at : at + 3] = np.eye(3) * float(c.node_mass[j - 1, i])
+            for j in range(m):
+                D = G[3 * j + 3 : 3 * j + 6] - G[3 * j : 3 * j + 3]
+                K += D.T @ np.asarray(stiffness)[j, i] @ D
+                C += D.T @ np.asarray(damping)[j, i] @ D
+    gh = GAMMA * h
+
+    def apart(rate):
+        """A state's rate as position and velocity vectors, attitude as a twist."""
+        q = Rotation.from_quat(np.asarray(b.q_WB), scalar_first=True)
+        w = 2 * quat_product(q.inv().as_quat(scalar_first=True), np.asarray(rate.bodies.q_WB))[:, 1:]
+        nodes = [np.asarray(x).reshape(-1) for n in matrices for x in [rate.memory[n]["nodes"].position]]
+        moving = [np.asarray(x).reshape(-1) for n in matrices for x in [rate.memory[n]["nodes"].velocity]]
+        both = lambda v, w: np.hstack([np.asarray(v), np.asarray(w)]).reshape(-1)  # noqa: E731
+        return np.concatenate([both(rate.bodies.p_WB, w), *nodes]), np.concatenate([both(rate.bodies.v_W, rate.bodies.w_B), *moving])
+
+    def together(like, r_q, k_q, k_v):
+        bodies_q, bodies_v = k_q[: 6 * nb].reshape(nb, 6), k_v[: 6 * nb].reshape(nb, 6)
+        turned = 0.5 * quat_product(np.asarray(b.q_WB), np.hstack([np.zeros((nb, 1)), bodies_v[:, 3:]]))
+        rate = jax.tree.map(np.asarray, like)
+        new = type(rate.bodies)(bodies_q[:, :3], rate.bodies.q_WB + gh * turned, bodies_v[:, :3], bodies_v[:, 3:])
+        memory = dict(rate.memory)
+        for n in matrices:
+            shape = rate.memory[n]["nodes"].position.shape
+            part = slice(where[n], where[n] + int(np.prod(shape)))
+            memory[n] = {"nodes": SecondOrder(k_q[part].reshape(shape), k_v[part].reshape(shape))}
+        return type(rate)(new, memory)
+
+    def solved(rate):
+        r_q, r_v = apart(rate)
+        k_v = np.linalg.solve(M + gh * C + gh**2 * K, M @ r_v - gh * K @ r_q)
+        return together(rate, r_q, r_q + gh * k_v, k_v)
+
+    axpy = lambda a, x, y: jax.tree.map(lambda u, v: np.asarray(v + a * u), x, y)  # noqa: E731
+    k1 = solved(f(state))
+    k2 = solved(axpy(-2.0, k1, f(axpy(h, k1, state))))
+    return axpy(1.5 * h, k1, axpy(0.5 * h, k2, state))
+
+
+def quat_product(p, q):
+    w = p[:, :1] * q[:, :1] - (p[:, 1:] * q[:, 1:]).sum(-1, keepdims=True)
+    return np.hstack([w, p[:, :1] * q[:, 1:] + q[:, :1] * p[:, 1:] + np.cross(p[:, 1:], q[:, 1:])])
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_one_step_equals_a_dense_solve(name):
+    RNG.bit_generator.state = np.random.default_rng(5).bit_generator.state
+    system, state = SYSTEMS[name]()
+    step = jit_once(lambda s: LinearlyImplicit().step(system, 0.0, s, {}, system.prepare(), H))
+    expected = dense_step(system, state, H)
+    for a, b in zip(jax.tree.leaves(step(state)), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8)
