@@ -8,7 +8,7 @@ import numpy as np
 
 from skycrane.core.bodies import Bodies
 from skycrane.core.chain import WORLD
-from skycrane.core.system import System
+from skycrane.core.system import LEDGER, System
 from skycrane.elements.cables import Cables
 from skycrane.elements.gravity import Gravity
 from skycrane.elements.push import Push
@@ -23,6 +23,29 @@ QUAD = Rigid.create(0.755, [0.00577, 0.00577, 0.0105])
 BOX = Rigid.create(2.0, [1.7133, 0.9667, 2.6667])
 CORNERS = np.array([[1.2, 1.6, 0.2], [1.2, -1.6, 0.2], [-1.2, 1.6, 0.2], [-1.2, -1.6, 0.2]])
 SEED_ROPE = Rope.of_segments(5, 0.5, 2e4, 20.0, 0.01)  # seed 001: K 20 kN/m, b 20 N s/m, 10 g, 0.5 m
+
+
+@partial(jax.jit, static_argnums=0, compiler_options={"xla_backend_optimization_level": 1})
+def advance(integrator, system, state, h, steps, command=None):
+    """The state after some steps; step and count are traced, so that one program serves all of them."""
+    prepared = system.prepare()
+
+    def one(i, state):
+        t = i * h
+        return system.post_step(t + h, integrator.step(system, t, state, command or {}, prepared, h), prepared)
+
+    return jax.lax.fori_loop(0, steps, one, state)
+
+
+@jit_once
+def measured(system, state, command=None):
+    """Energy, work account and cable tensions."""
+    prepared = system.prepare()
+    return {
+        "energy": system.energy(0.0, state, prepared),
+        "work": state.memory[LEDGER].work if system.keep_ledger else jnp.zeros(()),
+        "tension": system.outputs(0.0, state, command or {}, prepared)["cables"]["tension"],
+    }
 
 
 def bodies_of(names, members) -> Bodies:

@@ -47,25 +47,36 @@ class Rigid(eqx.Module):
         return composite([self, *(Rigid(masses[i], points[i], xp.zeros((3, 3))) for i in range(len(points)))])
 
 
+def _require_positive(solid: str, **sizes: Any) -> None:
+    """Raises ValueError for a mass or a length that is not positive, as far as numbers are known."""
+    for name, value in sizes.items():
+        if concrete(value) and not np.all(np.asarray(value) > 0):
+            raise ValueError(f"{solid}: {name} is {value}, expected positive numbers")
+
+
 def box(mass: Numbers, size: Sequence[float]) -> Rigid:
     """A box with edges ``size`` (3,) m along x, y, z; the reference point is its centre."""
+    _require_positive("box", mass=mass, size=size)
     x, y, z = size
     return Rigid.create(mass, mass * np.array([y * y + z * z, x * x + z * z, x * x + y * y]) / 12.0)
 
 
 def cylinder(mass: Numbers, radius: float, height: float) -> Rigid:
     """A cylinder about z; the reference point is its centre."""
+    _require_positive("cylinder", mass=mass, radius=radius, height=height)
     across = (3 * radius**2 + height**2) / 12.0
     return Rigid.create(mass, mass * np.array([across, across, 0.5 * radius**2]))
 
 
 def sphere(mass: Numbers, radius: float) -> Rigid:
     """A ball about its centre."""
+    _require_positive("sphere", mass=mass, radius=radius)
     return Rigid.create(mass, mass * 0.4 * radius**2 * np.ones(3))
 
 
 def cone(mass: Numbers, radius: float, height: float) -> Rigid:
     """A cone about z with its tip up; the reference point is its centre of mass, a quarter of the height above the base."""
+    _require_positive("cone", mass=mass, radius=radius, height=height)
     across = 3.0 / 80.0 * (4 * radius**2 + height**2)
     return Rigid.create(mass, mass * np.array([across, across, 0.3 * radius**2]))
 

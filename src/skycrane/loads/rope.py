@@ -58,6 +58,10 @@ class Rope(eqx.Module):
             value = getattr(self, name)
             if concrete(value) and not np.all(np.asarray(value) > 0):
                 raise ValueError(f"rope: {name} is {value}, expected a positive number")
+        for name in ("damping", "bending_stiffness", "drag_normal", "drag_tangential"):
+            value = getattr(self, name)
+            if value is not None and concrete(value) and not np.all(np.asarray(value) >= 0):
+                raise ValueError(f"rope: {name} is {value}, expected a number that is not negative")
 
     @classmethod
     def of_material(
