@@ -58,7 +58,7 @@ def lift(rope=SEED_ROPE, points=CORNERS, quad=QUAD, load=BOX, **options) -> Syst
     total = float(load.mass) + n * (float(quad.mass) + m * float(rope.segment_mass))
     thrust = total * 9.81 / n
     # Segment j carries what hangs below the vehicle, less the nodes above it.
-    pull = thrust - float(quad.mass) * 9.81 - np.arange(m) * float(rope.segment_mass) * 9.81
+    pull = thrust - (float(quad.mass) + float(rope.end_masses[0])) * 9.81 - np.arange(m) * float(rope.segment_mass) * 9.81
     height = float(rope.length) + (pull / float(rope.segment_stiffness)).sum()
     above = points + np.array([0.0, 0.0, height])
     up, low, zero = tuple(range(n)), (n,) * n, np.zeros((n, 3))
