@@ -82,7 +82,7 @@ ELEMENTS["cables"] = Cables(
     bending=jnp.array([0.4, 0.3, 0.2]),
     drag=CableDrag(jnp.array([0.3, 0.2, 0.4]), jnp.array([0.05, 0.06, 0.07])),
     ground=CableGround(20.0),
-    winch=Winch(jnp.array([0.5, 0.7, 0.9]), jnp.array([5.0, 5.0, 5.0])),
+    winch=Winch(jnp.array([0.5, 0.7, 0.9]), jnp.array([5.0, 5.0, 5.0]), jnp.array([2.0, 2.0, 2.0])),
 )
 COMMANDS = {
     "cables": jnp.array([2.0, 2.5, 3.0]),

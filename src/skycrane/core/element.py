@@ -92,3 +92,7 @@ class AbstractElement(eqx.Module):
     def rate_bound(self, prepared: Any) -> float:
         """Upper bound [1/s] of the element's fastest eigenvalue, 0 where it is not stiff; limits the explicit step."""
         return 0.0
+
+    def rate_bound_without_chains(self, prepared: Any) -> float:
+        """The same of what is left where an integrator takes the element's chains implicitly."""
+        return self.rate_bound(prepared)

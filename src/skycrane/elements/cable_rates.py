@@ -15,13 +15,11 @@ from skycrane.core.chain import WORLD
 
 
 def fastest_rate(cables: Any, prepared: Any) -> float:
-    """Largest modulus [1/s] of the eigenvalues of any of the cables, bending and the ground's bed included."""
+    """Largest modulus [1/s] of the eigenvalues of any of the cables along itself."""
     ends = cables.upper + cables.lower
     rates = []
-    m, k = np.shape(cables.length)[-2:]
-    stiffness, damping, length, node_mass = (
-        np.asarray(x, dtype=float) for x in (cables.stiffness, cables.damping, cables.length, cables.node_mass)
-    )
+    k = np.shape(cables.length)[-1]
+    stiffness, damping, node_mass = (np.asarray(x, dtype=float) for x in (cables.stiffness, cables.damping, cables.node_mass))
     for i in range(k):
         mobility = [
             0.0 if body == WORLD else ends.count(body) * _mobility(prepared, body, np.asarray(point[i], dtype=float))
@@ -29,12 +27,19 @@ def fastest_rate(cables: Any, prepared: Any) -> float:
         ]
         inverse = np.array([mobility[0], *(1.0 / node_mass[:, i]), mobility[1]])
         rates.append(_chain_rate(inverse, stiffness[:, i], damping[:, i]))
-        if cables.bending is not None and m > 1:
-            rates.append(np.sqrt(16.0 * float(cables.bending[i]) / (length[:, i].min() ** 3 * node_mass[:, i].min())))
-    if cables.ground is not None and m > 1:
+    return float(max(rates))
+
+
+def other_rate(cables: Any) -> float:
+    """Bound [1/s] of bending and of the ground's bed, 0 where there is neither."""
+    rates = [0.0]
+    length, node_mass = np.asarray(cables.length, dtype=float), np.asarray(cables.node_mass, dtype=float)
+    if cables.bending is not None and len(node_mass):
+        rates.append(float(np.sqrt(16.0 * np.asarray(cables.bending) / (length.min(0) ** 3 * node_mass.min(0))).max()))
+    if cables.ground is not None and len(node_mass):
         g = cables.ground
         rates += [float(g.rate), 2.0 * 9.81 * float(g.friction) / float(g.slip_speed)]
-    return float(max(rates))
+    return max(rates)
 
 
 def _chain_rate(inverse_mass: np.ndarray, stiffness: np.ndarray, damping: np.ndarray) -> float:

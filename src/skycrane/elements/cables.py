@@ -25,7 +25,7 @@ from skycrane.core.bodies import SecondOrder
 from skycrane.core.chain import WORLD, Chains, end_points
 from skycrane.core.element import AbstractElement, Output, Wrench
 from skycrane.core.kinematics import Kinematics, Points
-from skycrane.elements.cable_rates import fastest_rate
+from skycrane.elements.cable_rates import fastest_rate, other_rate
 from skycrane.math.components import Vec3, take
 
 
@@ -47,10 +47,14 @@ class CableGround(eqx.Module):
 
 
 class Winch(eqx.Module):
-    """Rest length that follows a command: ``L' = clip((command - L) / time, -speed_max, speed_max)``; arrays (k,), s and m/s."""
+    """Rest length that follows a target: ``L' = clip((target - L) / time, -speed_max, speed_max)``; arrays (k,), s, m/s and m.
+
+    The element's command, where there is one, replaces ``target``.
+    """
 
     time: Array
     speed_max: Array
+    target: Array
 
 
 class Segments(NamedTuple):
@@ -84,7 +88,8 @@ class Cables(AbstractElement):
         nodes: their places at the start, world axes, (m-1, k, 3) m.
         intact: (m, k), 1; an event that puts 0 cuts the segment.
         bending: (k,) N m^2, stiffness E I, or None.
-        drag, ground, winch: optional; the winch's command is the unstretched length (k,) m of each cable.
+        names: static, of the cables, for logs.
+        drag, ground, winch: optional; the winch's command is the wanted unstretched length (k,) m of each cable.
     """
 
     upper: tuple[int, ...] = eqx.field(static=True)
@@ -101,11 +106,12 @@ class Cables(AbstractElement):
     drag: CableDrag | None = None
     ground: CableGround | None = None
     winch: Winch | None = None
+    names: tuple[str, ...] = eqx.field(static=True, default=())
 
     outputs_info: ClassVar[dict[str, Output]] = {
-        "tension": Output("N", ("segment", "cable"), "tension of each segment, from the upper end down"),
+        "tension": Output("N", ("cable", "segment"), "tension of each segment, from the upper end down"),
         "stretched_length": Output("m", ("cable",), "sum of the segments' lengths"),
-        "node_position": Output("m", ("node", "cable", "axis"), "places of the nodes and both ends, world axes"),
+        "node_position": Output("m", ("cable", "node", "axis"), "places of the nodes and both ends, world axes"),
     }
 
     def __check_init__(self):
@@ -153,7 +159,7 @@ class Cables(AbstractElement):
 
     def _reel(self, memory, command, winch: Winch) -> Array:
         """Rate of the unstretched length of each cable [m/s]."""
-        wanted = self.length.sum(0) if command is None else command
+        wanted = winch.target if command is None else command
         return jnp.clip((wanted - memory["paid_out"]) / winch.time, -winch.speed_max, winch.speed_max)
 
     def _tension(self, s: Segments) -> Array:
@@ -248,7 +254,11 @@ class Cables(AbstractElement):
 
     def outputs(self, t, kin: Kinematics, memory, command):
         s = self._segments(kin, memory, command)
-        return {"tension": self._tension(s), "stretched_length": s.length.sum(0), "node_position": _from_top(s).array()}
+        return {
+            "tension": self._tension(s).T,
+            "stretched_length": s.length.sum(0),
+            "node_position": jnp.swapaxes(_from_top(s).array(), 0, 1),
+        }
 
     def chains(self, t, kin: Kinematics, memory, horizon) -> Chains:
         s = self._segments(kin, memory)
@@ -261,7 +271,10 @@ class Cables(AbstractElement):
         )  # fmt: skip
 
     def rate_bound(self, prepared) -> float:
-        return fastest_rate(self, prepared)
+        return max(fastest_rate(self, prepared), other_rate(self))
+
+    def rate_bound_without_chains(self, prepared) -> float:
+        return other_rate(self)
 
 
 def _nodes(memory) -> SecondOrder:

@@ -117,6 +117,7 @@ def with_end_lumps(
 def cables_of(
     ropes: Sequence[Rope], upper: Sequence[int], lower: Sequence[int], upper_B: Any, lower_B: Any, upper_W: Any, lower_W: Any,
     *, gravity: float = 9.81, ground: CableGround | None = None, ground_height: float = 0.0, winch: Winch | None = None,
+    names: Sequence[str] = (),
 ) -> Cables:  # fmt: skip
     """The element of k ropes with equally many segments, at rest between points ``upper_W``, ``lower_W`` (k, 3) of the world.
 
@@ -151,4 +152,5 @@ def cables_of(
         ),
         ground=ground,
         winch=winch,
+        names=tuple(names),
     )  # fmt: skip

@@ -17,18 +17,28 @@ from skycrane.elements.contact import GroundContact
 from skycrane.elements.drag import Drag
 from skycrane.elements.gravity import Gravity
 from skycrane.elements.push import Push
-from skycrane.simulation.integrators import RK4, AbstractIntegrator, Adaptive, SemiImplicitEuler
+from skycrane.loads.rigid import Rigid
+from skycrane.loads.rope import with_end_lumps
+from skycrane.simulation.implicit import LinearlyImplicit
+from skycrane.simulation.integrators import INTEGRATORS as EXPLICIT
+from skycrane.simulation.integrators import AbstractIntegrator
 from skycrane.simulation.rollout import Limits
 from skycrane.vehicles.multirotor import Multirotor, bodies_for
 
 from .craft import feet_of, hover_speeds, multirotor, rotors_element, start_speeds, steady_speeds, throttle_of
+from .crew import crew_of
 from .events import PushEvent
 from .instruments import sensors_of
+from .lift import cable_elements, carried_weights, ends_of, heavier, poses_of, rigid_of, rope_of, touching_points
 from .paths import reference_of
 from .pilots import controller_of
-from .scenario import SINGLE, Scenario, Vehicle
+from .places import rotor_groups, rotor_place
+from .scenario import SINGLE, Scenario
 from .surroundings import environment_of
-from .timeline import rotors_of, timeline_of
+from .timeline import timeline_of
+
+
+INTEGRATORS = {**EXPLICIT, "linearly_implicit": LinearlyImplicit}
 
 
 @dataclass(frozen=True)
@@ -62,27 +72,37 @@ def build(scenario: Scenario) -> Built:
     density = float(environment.air.density)
     crafts = {name: multirotor(vehicle.spec, density) for name, vehicle in fleet.items()}
     gravity = scenario.environment.gravity
-    hover = {name: hover_speeds(craft, gravity) for name, craft in crafts.items()}
+    poses = poses_of(scenario)
+    carried = carried_weights(scenario, poses)
+    hover = {name: hover_speeds(heavier(craft, carried[name], gravity), gravity) for name, craft in crafts.items()}
+    loads = {name: rigid_of(spec) for name, spec in scenario.loads.items()}
+    members = members_of(scenario, crafts, loads)
     system = System(
-        bodies_for(tuple(crafts), list(crafts.values())),
-        _elements(scenario, crafts, hover),
+        bodies_for(tuple(members), list(members.values())),
+        _elements(scenario, crafts, hover) | cable_elements(scenario, poses),
         environment=environment,
         keep_ledger=True,
     )
+    starts = [*(v.spec.initial for v in fleet.values()), *(load.initial for load in scenario.loads.values())]
     initial = system.initial_state(
-        position=[v.spec.initial.position for v in fleet.values()],
-        attitude=[attitude(v) for v in fleet.values()],
-        velocity=[v.spec.initial.velocity for v in fleet.values()],
-        angular_velocity=[v.spec.initial.angular_velocity for v in fleet.values()],
+        position=[poses[name].position for name in members],
+        attitude=[attitude(start.attitude_deg) for start in starts],
+        velocity=[start.velocity for start in starts],
+        angular_velocity=[start.angular_velocity for start in starts],
     )
+    alone_flown = {name: v for name, v in fleet.items() if name not in scenario.team_vehicles}
     controllers = {
         name: controller_of(
-            v, crafts[name], scenario.bodies.index(name), rotors_of(scenario, name), gravity,
+            v, crafts[name], scenario.bodies.index(name), rotor_place(scenario, name)[0], gravity,
             scenario.run.tick, steady_speeds(v.spec, hover[name]), throttle_of(v.spec),
         )
-        for name, v in fleet.items()
+        for name, v in alone_flown.items()
     }  # fmt: skip
-    references = {name: reference_of(v) for name, v in fleet.items()}
+    references = {name: reference_of(v.control, v.reference, v.spec.initial) for name, v in alone_flown.items()}
+    if scenario.team is not None:
+        load = scenario.team.load
+        controllers[load] = crew_of(scenario, crafts, loads, members)
+        references[load] = reference_of(None, scenario.team.reference, scenario.loads[load].initial)
     alone = scenario.vehicle is not None
     return Built(
         scenario,
@@ -98,9 +118,19 @@ def build(scenario: Scenario) -> Built:
     )
 
 
-def attitude(vehicle: Vehicle) -> np.ndarray:
-    """Quaternion (4,) of a vehicle at the start, from its roll, pitch and yaw."""
-    roll, pitch, yaw = 0.5 * np.deg2rad(vehicle.spec.initial.attitude_deg)
+def members_of(scenario: Scenario, crafts: dict[str, Multirotor], loads: dict[str, Rigid]) -> dict[str, Any]:
+    """Mass properties of all bodies by name, with the cable ends that they carry."""
+    bare = {**crafts, **loads}
+    if not scenario.cables:
+        return bare
+    upper, lower, upper_B, lower_B = zip(*ends_of(scenario).values(), strict=True)
+    ropes = [rope_of(cable) for cable in scenario.cables.values()]
+    return dict(zip(bare, with_end_lumps(list(bare.values()), ropes, upper, lower, upper_B, lower_B), strict=True))
+
+
+def attitude(attitude_deg: tuple[float, float, float]) -> np.ndarray:
+    """Quaternion (4,) from roll, pitch and yaw."""
+    roll, pitch, yaw = 0.5 * np.deg2rad(attitude_deg)
     (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
     return np.array(
         [
@@ -115,13 +145,15 @@ def attitude(vehicle: Vehicle) -> np.ndarray:
 def _elements(scenario: Scenario, crafts: dict[str, Multirotor], hover: dict[str, np.ndarray]) -> dict[str, AbstractElement]:
     elements: dict[str, AbstractElement] = {"gravity": Gravity()}
     fleet, index = scenario.fleet, {name: i for i, name in enumerate(scenario.bodies)}
-    for name, craft in crafts.items():
-        speeds = start_speeds(fleet[name].spec, hover[name])
-        # An element for each vehicle, so that each has a command of its own.
-        elements[rotors_of(scenario, name)] = rotors_element(fleet[name].spec, craft, index[name], speeds)
-    drags = {name: v.spec.drag for name, v in fleet.items() if v.spec.drag is not None}
+    # An element for each vehicle, so that each has a command of its own; one for all of a team.
+    for element, names in rotor_groups(scenario).items():
+        speeds = np.stack([start_speeds(fleet[name].spec, hover[name]) for name in names])
+        elements[element] = rotors_element(fleet[names[0]].spec, crafts[names[0]], tuple(index[name] for name in names), speeds)
+    coms = {name: v.spec.com for name, v in fleet.items()} | {name: rigid_of(load).com_B for name, load in scenario.loads.items()}
+    specs = {name: v.spec for name, v in fleet.items()} | scenario.loads
+    drags = {name: spec.drag for name, spec in specs.items() if spec.drag is not None}
     if drags:
-        centers = np.array([drag.center or fleet[name].spec.com for name, drag in drags.items()], dtype=float)
+        centers = np.array([coms[name] if drag.center is None else drag.center for name, drag in drags.items()], dtype=float)
         elements["drag"] = Drag(
             tuple(index[name] for name in drags),
             jnp.array([drag.cd_area for drag in drags.values()], dtype=float),
@@ -129,7 +161,7 @@ def _elements(scenario: Scenario, crafts: dict[str, Multirotor], hover: dict[str
         )
     ground = scenario.environment.ground
     if ground is not None:
-        feet = {name: feet_of(v.spec) for name, v in fleet.items()}
+        feet = {name: feet_of(v.spec) for name, v in fleet.items()} | {name: touching_points(s) for name, s in scenario.loads.items()}
         elements["contact"] = GroundContact(
             tuple(index[name] for name, points in feet.items() for _ in points),
             jnp.asarray(np.concatenate(list(feet.values()))),
@@ -145,7 +177,7 @@ def _elements(scenario: Scenario, crafts: dict[str, Multirotor], hover: dict[str
 
 
 def _integrator(scenario: Scenario) -> AbstractIntegrator:
-    return {"rk4": RK4, "semi_implicit_euler": SemiImplicitEuler, "adaptive": Adaptive}[scenario.run.integrator]()
+    return INTEGRATORS[scenario.run.integrator]()
 
 
 def _limits(scenario: Scenario) -> Limits | None:

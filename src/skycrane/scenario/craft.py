@@ -81,15 +81,15 @@ def steady_speeds(spec: VehicleSpec, hover: np.ndarray) -> np.ndarray:
     return hover if isinstance(spec.initial.rotors, str) else np.array(spec.initial.rotors, dtype=float)
 
 
-def rotors_element(spec: VehicleSpec, craft: Multirotor, body: int, speeds: np.ndarray) -> AbstractRotors:
-    """The rotors of one vehicle with their options, at first at ``speeds`` (n,) rad/s."""
+def rotors_element(spec: VehicleSpec, craft: Multirotor, bodies: tuple[int, ...], speeds: np.ndarray) -> AbstractRotors:
+    """The rotors of k alike vehicles with their options, at first at ``speeds`` (k, n) rad/s."""
     numbers, options = spec.rotor_numbers(), spec.rotor
     shared: dict[str, Any] = {
         "speed_min": craft.speed_min, "speed_max": craft.speed_max, "time_up": craft.time_up, "time_down": craft.time_down,
         "inertia": craft.rotor_inertia, "speed_initial": jnp.asarray(speeds), "throttle": throttle_of(spec), "battery": _battery(spec),
         "ground_effect": None if options is None or options.ground_effect is None else GroundEffect(options.ground_effect.lowest),
     }  # fmt: skip
-    place = ((body,), craft.position_B, craft.axis_B, craft.spin)
+    place = (bodies, craft.position_B, craft.axis_B, craft.spin)
     if options is not None and options.blade is not None:
         return BladeElementRotors.create(*place, *_blade(spec), quadrature=options.blade.quadrature, **shared)
 

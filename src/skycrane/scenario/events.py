@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Count, Degrees, Force, Impulse, Number, Period, Position, Problem, Spec, Time, Unit, Velocity, refuse
+from .base import Count, Degrees, Force, Impulse, Length, Number, Period, Position, Problem, Spec, Time, Unit, Velocity, refuse
 
 MAX_EVENTS = 1000
 
@@ -62,12 +62,30 @@ class GustEvent(Spec):
     hold: Time = Field(default=0.0, description="at its height; 0 for a single bump")
 
 
+class CutEvent(Spec):
+    """A cable is cut, or let go, at one of its ends."""
+
+    kind: Literal["cut"]
+    time: Time = Field(description="from the start of the run")
+    cable: str = Field(description="which cable")
+    at: Literal["upper", "lower"] = Field(default="lower", description="the end that comes loose")
+
+
+class WinchEvent(Spec):
+    """From this time on the winch of a cable goes for another length."""
+
+    kind: Literal["winch"]
+    time: Time = Field(description="from the start of the run")
+    cable: str = Field(description="which cable; it needs a `winch`")
+    length: Length = Field(description="unstretched length to reel to")
+
+
 class TargetEvent(Spec):
     """From this time on a vehicle with a `hover` reference has another place to be."""
 
     kind: Literal["target"]
     time: Time = Field(description="from the start of the run")
-    vehicle: str | None = Field(default=None, description="which vehicle; may be left out where there is only one")
+    vehicle: str | None = Field(default=None, description="which vehicle, or the load of a team; may be left out where there is only one, or a team")
     position: Position | None = Field(default=None, description="world axes; the old one by default")
     yaw_deg: Degrees | None = Field(default=None, description="the old one by default")
 
@@ -78,4 +96,6 @@ class TargetEvent(Spec):
         return self
 
 
-EventSpec = Annotated[RotorFailureEvent | ImpulseEvent | PushEvent | WindEvent | GustEvent | TargetEvent, Field(discriminator="kind")]
+EventSpec = Annotated[
+    RotorFailureEvent | ImpulseEvent | PushEvent | WindEvent | GustEvent | TargetEvent | CutEvent | WinchEvent, Field(discriminator="kind")
+]

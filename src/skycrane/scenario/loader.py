@@ -75,6 +75,7 @@ def load_tables(tables: dict[str, Any], source: str, folder: Path | None = None,
     for text, path, value in changes:
         if not _names_model(path, value):
             apply_override(tables, path, value, text)
+    _put_likes_in(tables, source)
     put_records_in(tables, source, folder or Path.cwd())
     return LoadedScenario(validate(tables, source), source, tables)
 
@@ -179,6 +180,29 @@ def _put_models_in(tables: dict[str, Any], source: str, folder: Path, depth: int
         merged = _merge(below, table)
         del merged["model"]
         parent[key] = merged
+
+
+def _put_likes_in(tables: dict[str, Any], source: str) -> None:
+    """Give every cable with `like` the keys of the cable that it names, in place."""
+    cables = tables.get("cables")
+    if not isinstance(cables, dict):
+        return
+
+    def resolved(name: str, above: tuple[str, ...]) -> dict[str, Any]:
+        table = cables[name]
+        like = table.get("like")
+        if not isinstance(like, str):
+            return table
+        at = ("cables", name, "like")
+        if like not in cables or not isinstance(cables[like], dict):
+            raise ScenarioError(source, [Problem(at, f"there is no cable of this name{nearest(like, cables)}", like)])
+        if like in (*above, name):
+            raise ScenarioError(source, [Problem(at, "cables refer to one another in a circle", like)])
+        merged = _merge(resolved(like, (*above, name)), table)
+        del merged["like"]
+        return merged
+
+    tables["cables"] = {name: resolved(name, ()) if isinstance(table, dict) else table for name, table in cables.items()}
 
 
 def _find_model(model: str, source: str, folder: Path) -> Path:

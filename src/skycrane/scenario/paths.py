@@ -14,14 +14,12 @@ from skycrane.core.controller import AbstractReference
 
 from .control import RotorSpeedsControl
 from .reference import CircleReference, HoverReference, PathReference, TumbleReference, WaypointsReference
-from .scenario import Vehicle
 
 
-def reference_of(vehicle: Vehicle) -> AbstractReference | None:
-    """What the vehicle follows; None for one without feedback."""
-    if isinstance(vehicle.control, RotorSpeedsControl):
+def reference_of(control: Any, spec: Any, initial: Any) -> AbstractReference | None:
+    """What a vehicle or load that starts at ``initial`` follows; None for one without feedback."""
+    if isinstance(control, RotorSpeedsControl):
         return None
-    spec, initial = vehicle.reference, vehicle.spec.initial
     if isinstance(spec, HoverReference):
         yaw_deg = initial.attitude_deg[2] if spec.yaw_deg is None else spec.yaw_deg
         return Hover.create(np.array(spec.position or initial.position), np.deg2rad(yaw_deg))

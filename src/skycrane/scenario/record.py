@@ -26,12 +26,12 @@ from skycrane.simulation.samples import Samples, sample
 
 from .build import Built
 from .environment import NoWind as NoWindSpec
-from .events import GustEvent, ImpulseEvent, PushEvent, RotorFailureEvent, TargetEvent
+from .events import CutEvent, GustEvent, ImpulseEvent, PushEvent, RotorFailureEvent, TargetEvent, WinchEvent
 from .fly import Flight, options
 from .loader import LoadedScenario
 from .scenario import Scenario
 from .scene import scene
-from .timeline import rotors_of
+from .places import rotor_groups
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -88,7 +88,11 @@ def largest_step(built: Built) -> tuple[float | None, str]:
     """The longest step [s] with which the integrator is stable for every element, None where none is stiff; and the element that sets
     it."""
     prepared = built.system.prepare()
-    rates = {name: element.rate_bound(prepared) for name, element in built.system.elements.items()}
+    implicit = built.integrator.implicit_chains
+    rates = {
+        name: element.rate_bound_without_chains(prepared) if implicit else element.rate_bound(prepared)
+        for name, element in built.system.elements.items()
+    }
     name = max(rates, key=lambda key: rates[key])
     radius = float(built.integrator.stability_radius)
     return (radius / rates[name] if rates[name] > 0 and radius != float("inf") else None), name
@@ -97,9 +101,8 @@ def largest_step(built: Built) -> tuple[float | None, str]:
 def _warnings(built: Built, samples: Samples) -> list[str]:
     """Where the rotors left what their model describes, in sentences."""
     sentences = []
-    for name, craft in built.crafts.items():
-        element = rotors_of(built.scenario, name)
-        labels = [f"{name}/{i + 1}" for i in range(craft.count)]
+    for element, names in rotor_groups(built.scenario).items():
+        labels = [f"{name}/{i + 1}" for name in names for i in range(built.crafts[name].count)]
         sentences += validity_warnings(samples.time, samples.outputs[element], labels)
     return [f"{sentence[0].upper()}{sentence[1:].rstrip(',;')}." for sentence in sentences]
 
@@ -107,8 +110,7 @@ def _warnings(built: Built, samples: Samples) -> list[str]:
 def _metrics(run: Run, built: Built, targets: Any, samples: Samples) -> dict[str, float]:
     """The metrics, of commands as speeds and of rotors by their coefficients, whatever the vehicle takes and has."""
     system, command = built.system, dict(samples.command)
-    for name in built.crafts:
-        element = rotors_of(built.scenario, name)
+    for element in rotor_groups(built.scenario):
         rotors = system.elements[element]
         assert isinstance(rotors, AbstractRotors)
         if rotors.throttle is not None:
@@ -174,6 +176,10 @@ def event_labels(scenario: Scenario) -> list[dict[str, Any]]:
             text = f"gust of {np.linalg.norm(event.velocity):.3g} m/s"
         elif isinstance(event, TargetEvent):
             text = "new target"
+        elif isinstance(event, CutEvent):
+            text = f"{event.cable} cut"
+        elif isinstance(event, WinchEvent):
+            text = f"{event.cable} to {event.length:g} m"
         else:
             text = f"wind of {np.linalg.norm(event.velocity):.3g} m/s"
         labels.append({"time": event.time, "label": text})

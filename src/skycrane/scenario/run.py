@@ -28,9 +28,13 @@ class RunSpec(Spec):
         default=None,
         description="time between stored samples; the default is the multiple of the control period nearest 0.02 s",
     )
-    integrator: Literal["rk4", "semi_implicit_euler", "adaptive"] = Field(
+    integrator: Literal["rk4", "semi_implicit_euler", "adaptive", "linearly_implicit", "auto"] = Field(
         default="rk4",
-        description="`rk4` (order 4), `semi_implicit_euler` (order 1, cheap) or `adaptive` (error controlled)",
+        description="`rk4` (order 4), `semi_implicit_euler` (order 1, cheap), `adaptive` (error controlled), `linearly_implicit` "
+        "(order 2, for stiff cables) or `auto` (the faster of `rk4` and `linearly_implicit` for the asked accuracy)",
+    )
+    accuracy: Annotated[Number, Field(gt=0, le=1), Unit("m")] | None = Field(
+        default=None, description="error of positions that `auto` may make, 1e-3 m by default; only with `auto`"
     )
     precision: Literal["float64", "float32"] = Field(default="float64", description="arithmetic of the run")
     seed: Annotated[Count, Field(ge=0, le=2**32 - 1)] = Field(default=0, description="of everything random in the run")
@@ -65,6 +69,8 @@ class RunSpec(Spec):
     @model_validator(mode="after")
     def _periods_fit(self) -> RunSpec:
         problems = []
+        if self.accuracy is not None and self.integrator != "auto":
+            problems.append(Problem(("accuracy",), 'needs integrator = "auto"', self.accuracy))
         for name, period, unit_name, unit in (
             ("control_period", self.control_period, "run.step", self.step),
             ("save_period", self.save_period, "the control period", self.tick),

@@ -10,25 +10,31 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from .base import Name, Problem, Spec, refuse_if_any
+from .cables import MAX_CABLES, WORLD, CableSpec
 from .control import ControlSpec, FeedbackControl, GeometricControl, RotorSpeedsControl
 from .environment import EnvironmentSpec
 from .events import (
     MAX_EVENTS,
+    CutEvent,
     EventSpec,
     ImpulseEvent,
     PushEvent,
     RotorFailureEvent,
     TargetEvent,
+    WinchEvent,
     WindEvent,
 )
+from .loads import LoadSpec
 from .reference import HoverReference, ReferenceSpec
 from .run import RunSpec
 from .sensors import SensorsSpec
+from .team import FormationTeam, TeamSpec
 from .vehicle import VehicleSpec
 
 SINGLE = "uav"
 """Body name of the vehicle in `[vehicle]`; its rotors are `uav/1`, `uav/2`, ..."""
 MAX_VEHICLES = 64
+MAX_LOADS = 64
 MAX_DELAY = 100
 """Control periods of the longest delay; every one is a command that waits in the state."""
 
@@ -38,6 +44,10 @@ class FleetVehicleSpec(VehicleSpec):
 
     control: ControlSpec = Field(default=GeometricControl(kind="geometric"), description="what turns reference into speeds")
     reference: ReferenceSpec = Field(default=HoverReference(kind="hover"), description="where it should be")
+
+
+TEAM = "team"
+"""Name of the rotors' element of a team whose vehicles are alike."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,9 @@ class Scenario(Spec):
     reference: ReferenceSpec | None = Field(default=None, description="of `[vehicle]`; hover at the start by default")
     sensors: SensorsSpec | None = Field(default=None, description="leave out for controllers that see the true state")
     vehicles: dict[Name, FleetVehicleSpec] = Field(default={}, description="the vehicles by name, if there are several")
+    loads: dict[Name, LoadSpec] = Field(default={}, description="bodies that are carried, by name")
+    cables: dict[Name, CableSpec] = Field(default={}, description="elastic cables by name")
+    team: TeamSpec | None = Field(default=None, description="vehicles that carry a load together, in place of controls of their own")
     events: Annotated[tuple[EventSpec, ...], Field(max_length=MAX_EVENTS)] = Field(default=(), description="what happens when")
 
     @property
@@ -78,12 +91,28 @@ class Scenario(Spec):
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """Names of all bodies, in the order of the state."""
-        return tuple(self.fleet)
+        """Names of all bodies, in the order of the state: vehicles, then loads."""
+        return (*self.fleet, *self.loads)
+
+    @property
+    def team_vehicles(self) -> tuple[str, ...]:
+        """The vehicles that the team flies, in the order of the file."""
+        if self.team is None:
+            return ()
+        if self.team.vehicles is not None:
+            return self.team.vehicles
+        ends = {(c.upper, c.lower) for c in self.cables.values()}
+        return tuple(name for name in self.fleet if (name, self.team.load) in ends or (self.team.load, name) in ends)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Scenario:
-        refuse_if_any(self._vehicle_problems() or [*self._control_problems(), *self._sensor_problems(), *self._event_problems()])
+        refuse_if_any(
+            self._vehicle_problems()
+            or [
+                *self._control_problems(), *self._sensor_problems(), *self._cable_problems(), *self._team_problems(),
+                *self._event_problems(),
+            ]
+        )  # fmt: skip
         return self
 
     def _vehicle_problems(self) -> list[Problem]:
@@ -95,6 +124,11 @@ class Scenario(Spec):
         if len(self.vehicles) > MAX_VEHICLES:
             return [Problem(("vehicles",), f"expected at most {MAX_VEHICLES} vehicles, found {len(self.vehicles)}")]
         problems = []
+        if len(self.loads) > MAX_LOADS:
+            problems.append(Problem(("loads",), f"expected at most {MAX_LOADS} loads, found {len(self.loads)}"))
+        for name in self.loads:
+            if name in self.fleet or name == WORLD:
+                problems.append(Problem(("loads", name), "there is a vehicle of this name" if name != WORLD else "is a reserved name"))
         if self.vehicle is None:
             for key in ("control", "reference"):
                 if getattr(self, key) is not None:
@@ -137,6 +171,81 @@ class Scenario(Spec):
                 problems.append(Problem(("sensors", name, "period"), wanted, period))
         return problems
 
+    def _cable_problems(self) -> list[Problem]:
+        problems = []
+        if len(self.cables) > MAX_CABLES:
+            problems.append(Problem(("cables",), f"expected at most {MAX_CABLES} cables, found {len(self.cables)}"))
+        for name, cable in self.cables.items():
+            at = ("cables", name)
+            for end in ("upper", "lower"):
+                body, point = getattr(cable, end), getattr(cable, f"{end}_point")
+                if body != WORLD and body not in self.bodies:
+                    problems.append(Problem((*at, end), f"there is no body of this name{nearest(body, (*self.bodies, WORLD))}", body))
+                elif isinstance(point, str):
+                    known = self.loads[body].points if body in self.loads else {}
+                    if point not in known:
+                        hint = nearest(point, known) or f": {body} has none"
+                        problems.append(Problem((*at, f"{end}_point"), f"there is no point of this name{hint}", point))
+            if cable.upper == cable.lower:
+                problems.append(Problem((*at, "lower"), "both ends are on the same body", cable.lower))
+            if cable.on_ground and self.environment.ground is None:
+                problems.append(Problem((*at, "on_ground"), "needs [environment.ground]"))
+            if cable.drag is not None and cable.drag.diameter is None and cable.material.kind != "rope":
+                problems.append(Problem((*at, "drag", "diameter"), 'missing: only a material of kind = "rope" has a diameter of its own'))
+        for name, vehicle in self.fleet.items():
+            over = vehicle.spec.initial.over
+            if over is None:
+                continue
+            at = (*vehicle.path, "initial", "over")
+            if over not in self.cables:
+                problems.append(Problem(at, f"there is no cable of this name{nearest(over, self.cables)}", over))
+            elif self.cables[over].upper != name or self.cables[over].lower not in (*self.loads, WORLD):
+                problems.append(Problem(at, f"must be a cable with {name} at its upper end and a load or the world at its lower", over))
+        return problems
+
+    def _team_problems(self) -> list[Problem]:
+        team = self.team
+        if team is None:
+            return []
+        if self.vehicle is not None:
+            return [Problem(("team",), "needs [vehicles.NAME]; a single [vehicle] has [control]")]
+        if team.load not in self.loads:
+            return [Problem(("team", "load"), f"there is no load of this name{nearest(team.load, self.loads)}", team.load)]
+        problems = []
+        carried = {c.upper for c in self.cables.values() if c.lower == team.load}
+        for i, name in enumerate(team.vehicles or ()):
+            if name not in self.vehicles:
+                problems.append(Problem(("team", "vehicles", i), f"there is no vehicle of this name{nearest(name, self.vehicles)}", name))
+        if problems:
+            return problems
+        if not self.team_vehicles:
+            return [Problem(("team", "load"), "no vehicle has a cable to this load", team.load)]
+        for name in self.team_vehicles:
+            if name not in carried:
+                problems.append(Problem(("team", "vehicles"), f"{name} needs a cable with itself at the upper and {team.load} at the lower end"))
+            for key in ("control", "reference"):
+                if key in self.vehicles[name].model_fields_set:
+                    problems.append(Problem(("vehicles", name, key), "a vehicle of the team is flown by [team]: leave it out"))
+        edges = (team.edges or ()) if isinstance(team, FormationTeam) else ()
+        for i, edge in enumerate(edges):
+            for name in edge:
+                if name not in self.team_vehicles:
+                    hint = nearest(name, self.team_vehicles)
+                    problems.append(Problem(("team", "edges", i), f"there is no vehicle of this name in the team{hint}", name))
+            if edge[0] == edge[1]:
+                problems.append(Problem(("team", "edges", i), "joins a vehicle to itself", edge))
+        if isinstance(team, FormationTeam) and team.edges is not None and not problems and not self._connected(team.edges):
+            problems.append(Problem(("team", "edges"), "do not connect all vehicles of the team"))
+        return problems
+
+    def _connected(self, edges: Iterable[tuple[str, str]]) -> bool:
+        reached, grew = {self.team_vehicles[0]}, True
+        while grew:
+            more = {b for e in edges for a, b in (e, e[::-1]) if a in reached} - reached
+            reached |= more
+            grew = bool(more)
+        return reached == set(self.team_vehicles)
+
     def _event_problems(self) -> list[Problem]:
         problems = []
         for i, event in enumerate(self.events):
@@ -152,6 +261,15 @@ class Scenario(Spec):
                 wanted = 'needs [environment.wind] with kind = "steady" (velocity = [0, 0, 0] for still air at first)'
                 wanted += ' or "shear", or a "sum" with exactly one of them'
                 problems.append(Problem((*at, "kind"), wanted, event.kind))
+            elif isinstance(event, (CutEvent, WinchEvent)):
+                if event.cable not in self.cables:
+                    hint = nearest(event.cable, self.cables)
+                    problems.append(Problem((*at, "cable"), f"there is no cable of this name{hint}", event.cable))
+                elif isinstance(event, WinchEvent) and self.cables[event.cable].winch is None:
+                    problems.append(Problem((*at, "cable"), "has no winch: give it a table `winch`", event.cable))
+            elif isinstance(event, TargetEvent) and self.team is not None and event.vehicle in (None, self.team.load):
+                if self.team.reference.kind != "hover":
+                    problems.append(Problem((*at, "kind"), 'needs a team reference of kind = "hover"', event.kind))
             elif isinstance(event, TargetEvent):
                 name = event.vehicle or self._only_one()
                 problems += self._name_problems((*at, "vehicle"), name, "vehicle")
@@ -162,11 +280,14 @@ class Scenario(Spec):
     def _only_one(self) -> str | None:
         return next(iter(self.fleet)) if len(self.fleet) == 1 else None
 
+    def _body_or_vehicle(self, what: str) -> tuple[str, ...]:
+        return self.bodies if what == "body" else tuple(self.fleet)
+
     def _name_problems(self, path: tuple[str | int, ...], name: str | None, what: str) -> list[Problem]:
         if name is None:
-            return [Problem(path, f"missing: there are several; expected one of {', '.join(self.bodies)}")]
-        if name not in self.fleet:
-            return [Problem(path, f"there is no {what} of this name{nearest(name, self.bodies)}", name)]
+            return [Problem(path, f"missing: there are several; expected one of {', '.join(self._body_or_vehicle(what))}")]
+        if name not in self._body_or_vehicle(what):
+            return [Problem(path, f"there is no {what} of this name{nearest(name, self._body_or_vehicle(what))}", name)]
         return []
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from .craft import layout_of, radii, reach_of
+from .lift import AXES, rotation
+from .loads import BoxShape, ConeShape, LoadSpec, ShapeSpec, SphereShape
 from .scenario import Scenario
 from .vehicle import VehicleSpec
 
@@ -15,11 +17,43 @@ def scene(scenario: Scenario) -> dict[str, Any]:
     """The scene in the form of the result file's attribute `scene`."""
     ground = scenario.environment.ground
     return {
-        "bodies": {name: _vehicle(name, vehicle.spec) for name, vehicle in scenario.fleet.items()},
+        "bodies": {name: _vehicle(name, vehicle.spec) for name, vehicle in scenario.fleet.items()}
+        | {name: _load(spec) for name, spec in scenario.loads.items()},
         "ground": None if ground is None else {"height": ground.height},
         "water": None,
-        "cables": None,
+        "cables": {"names": list(scenario.cables)} if scenario.cables else None,
     }
+
+
+def _load(spec: LoadSpec) -> dict[str, Any]:
+    parts = [(part.shape, np.array(part.position), rotation(part.attitude_deg)) for part in spec.parts]
+    if spec.shape is not None:
+        parts = [(spec.shape, np.zeros(3), np.eye(3))]
+    shapes = [_solid(*part) for part in parts] or [{"kind": "sphere", "radius": 0.1, "position": list(spec.com or (0.0, 0.0, 0.0))}]
+    drawn: dict[str, Any] = {"shapes": shapes}
+    if spec.visual.color is not None:
+        drawn["color"] = list(spec.visual.color)
+    return drawn
+
+
+def _solid(shape: ShapeSpec, position: np.ndarray, R: np.ndarray) -> dict[str, Any]:
+    """A shape of a load as the viewer knows it."""
+    if isinstance(shape, BoxShape):
+        return {"kind": "box", "size": list(shape.size), "position": position.tolist(), "quaternion": quaternion(R).tolist()}
+    if isinstance(shape, SphereShape):
+        return {"kind": "sphere", "radius": shape.radius, "position": position.tolist()}
+    R = R @ AXES[shape.axis]
+    size: dict[str, Any] = {"radius": shape.radius, "height": shape.height}
+    # A cone's reference point is its centre of mass, the viewer's the middle of its axis.
+    middle = position + R @ [0.0, 0.0, 0.25 * shape.height] if isinstance(shape, ConeShape) else position
+    return {"kind": shape.kind, **size, "position": middle.tolist(), "quaternion": quaternion(R).tolist()}
+
+
+def quaternion(R: np.ndarray) -> np.ndarray:
+    """Scalar-first quaternion (4,) of a rotation matrix (3, 3)."""
+    from scipy.spatial.transform import Rotation
+
+    return Rotation.from_matrix(R).as_quat(scalar_first=True)
 
 
 def _vehicle(name: str, spec: VehicleSpec) -> dict[str, Any]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from skycrane.core.controller import AbstractController
 from skycrane.core.events import Event, Impulse, Timeline
 
-from .events import ImpulseEvent, PushEvent, RotorFailureEvent, TargetEvent, WindEvent
+from .events import CutEvent, ImpulseEvent, PushEvent, RotorFailureEvent, TargetEvent, WindEvent, WinchEvent
+from .lift import cable_place
 from .pilots import model_of, model_path
+from .places import rotor_place
 from .scenario import Scenario
 from .surroundings import mean_wind_path
 
 
-def timeline_of(scenario: Scenario, controllers: Mapping[str, AbstractController]) -> Timeline:
+def timeline_of(scenario: Scenario, controllers: Mapping[str, Any]) -> Timeline:
     """All events. A push is switched on by one event and off by another; a gust is part of the wind itself."""
     events, impulses, push = [], [], 0
     for event in scenario.events:
@@ -34,8 +36,15 @@ def timeline_of(scenario: Scenario, controllers: Mapping[str, AbstractController
             push += 1
         elif isinstance(event, WindEvent):
             events.append(Event(mean_wind_path(scenario), time, jnp.array(event.velocity, dtype=float)))
+        elif isinstance(event, CutEvent):
+            element, column = cable_place(scenario, event.cable)
+            segment = 0 if event.at == "upper" else scenario.cables[event.cable].segments - 1
+            events.append(Event(f"system.elements.{element}.intact[{segment}, {column}]", time, jnp.zeros(())))
+        elif isinstance(event, WinchEvent):
+            element, column = cable_place(scenario, event.cable)
+            events.append(Event(f"system.elements.{element}.winch.target[{column}]", time, jnp.array(event.length, dtype=float)))
         elif isinstance(event, TargetEvent):
-            name = event.vehicle or scenario.bodies[0]
+            name = event.vehicle or (scenario.bodies[0] if scenario.team is None else scenario.team.load)
             path = "reference" if scenario.vehicle is not None else f"reference.{name}"
             if event.position is not None:
                 events.append(Event(f"{path}.position_W[0]", time, jnp.array(event.position, dtype=float)))
@@ -44,29 +53,33 @@ def timeline_of(scenario: Scenario, controllers: Mapping[str, AbstractController
     return Timeline(tuple(events), tuple(impulses))
 
 
-def _failure(event: RotorFailureEvent, scenario: Scenario, controllers: Mapping[str, AbstractController]) -> list[Event]:
+def _failure(event: RotorFailureEvent, scenario: Scenario, controllers: Mapping[str, Any]) -> list[Event]:
     """The rotor's own change and, where it is noticed, that of the controller's model."""
     name, rotor = event.vehicle or scenario.bodies[0], event.rotor - 1
-    element = rotors_of(scenario, name)
+    element, row = rotor_place(scenario, name)
     time = jnp.array(event.time, dtype=float)
     # Thrust and moment go with the square of the speed.
     left = jnp.sqrt(jnp.array(event.remaining, dtype=float))
-    events = [Event(f"system.elements.{element}.speed_fraction[0, {rotor}]", time, left)]
-    path = model_path(controllers[name])
-    if event.detected_after is None or path is None:
+    events = [Event(f"system.elements.{element}.speed_fraction[{row}, {rotor}]", time, left)]
+    if event.detected_after is None:
         return events
-    owner = "controller" if scenario.vehicle is not None else f"controller.members.{name}"
-    allocation = model_of(controllers[name]).allocation
+    if name in scenario.team_vehicles:
+        assert scenario.team is not None
+        groups = controllers[scenario.team.load].agents.groups
+        group = next(i for i, model in enumerate(groups) if model.rotors == element)
+        path, allocation = f"controller.members.{scenario.team.load}.agents.groups.{group}", groups[group].allocation
+    else:
+        inner = model_path(controllers[name])
+        if inner is None:
+            return events
+        path = f"{'controller' if scenario.vehicle is not None else f'controller.members.{name}'}.{inner}"
+        allocation = model_of(controllers[name]).allocation
     noticed = time + event.detected_after
     for field in ("thrust_max", "thrust_min", "thrust_coefficient"):
-        value = float(np.asarray(getattr(allocation, field))[0, rotor])
+        value = float(np.asarray(getattr(allocation, field))[row, rotor])
         # A dead rotor is not asked for anything; its coefficient stays, since the speed is found by dividing by it.
         if field != "thrust_coefficient" or event.remaining > 0:
             value *= event.remaining
-        events.append(Event(f"{owner}.{path}.allocation.{field}[0, {rotor}]", noticed, jnp.array(value)))
+        events.append(Event(f"{path}.allocation.{field}[{row}, {rotor}]", noticed, jnp.array(value)))
     return events
 
-
-def rotors_of(scenario: Scenario, name: str) -> str:
-    """Name of the element that holds a vehicle's rotors, which is also the name of its command."""
-    return "rotors" if scenario.vehicle is not None else f"rotors_{name}"

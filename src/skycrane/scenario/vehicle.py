@@ -68,6 +68,9 @@ class InitialSpec(Spec):
     """Where and how the vehicle starts."""
 
     position: Position = Field(default=(0.0, 0.0, 0.0), description="world axes: x east, y north, z up")
+    over: str | None = Field(
+        default=None, description="cable above whose lower end the vehicle starts, the cable just taut; `position` is added to that place"
+    )
     velocity: Velocity = Field(default=(0.0, 0.0, 0.0), description="world axes")
     attitude_deg: tuple[Degrees, Degrees, Degrees] = Field(
         default=(0.0, 0.0, 0.0),

@@ -23,6 +23,7 @@ class AbstractIntegrator(eqx.Module):
 
     order: ClassVar[int]
     stability_radius: ClassVar[float]  # h * |fastest eigenvalue| it tolerates on the negative real axis
+    implicit_chains: ClassVar[bool] = False  # whether chains of elements do not count for that
 
     @abc.abstractmethod
     def step(self, system: System, t: Array, state: State, command: dict, prepared: Prepared, h: float) -> State:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 RESULT_NAME = "result.nc"
-SHAPE_KINDS = ("box", "cylinder", "sphere", "rod", "rotor")
+SHAPE_KINDS = ("box", "cylinder", "cone", "sphere", "rod", "rotor")
 
 
 class TimedLabel(NamedTuple):

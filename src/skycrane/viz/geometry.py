@@ -82,9 +82,20 @@ def shape_radius(shape: Mapping[str, Any]) -> float:
     offset = float(np.linalg.norm(shape.get("position", (0.0, 0.0, 0.0))))
     if shape["kind"] == "box":
         return offset + 0.5 * float(np.linalg.norm(shape["size"]))
-    if shape["kind"] == "cylinder":
+    if shape["kind"] in ("cylinder", "cone"):
         return offset + float(np.hypot(shape["radius"], 0.5 * shape["height"]))
     return offset + float(shape["radius"])
+
+
+def cone_mesh(radius: float, height: float, sides: int = 24) -> tuple[Array, Any]:
+    """Vertices (n, 3) and triangles (m, 3) of a cone about z, its tip up, the origin in the middle of its axis."""
+    angle = 2.0 * np.pi * np.arange(sides) / sides
+    rim = np.stack([radius * np.cos(angle), radius * np.sin(angle), np.full(sides, -0.5 * height)], axis=1)
+    vertices = np.vstack([rim, [[0.0, 0.0, 0.5 * height], [0.0, 0.0, -0.5 * height]]])
+    first = np.arange(sides)
+    second = (first + 1) % sides
+    faces = np.vstack([np.stack([first, second, np.full(sides, sides)], 1), np.stack([second, first, np.full(sides, sides + 1)], 1)])
+    return vertices, faces.astype(np.uint32)
 
 
 def round_step(length: float) -> float:

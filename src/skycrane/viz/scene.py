@@ -12,7 +12,7 @@ import numpy as np
 
 from skycrane.viz.enlarge import enlarged
 from skycrane.viz.frames import Frames
-from skycrane.viz.geometry import Array, camera_for, dashes, round_step, z_axis_to
+from skycrane.viz.geometry import Array, camera_for, cone_mesh, dashes, round_step, z_axis_to
 
 if TYPE_CHECKING:
     import viser
@@ -184,6 +184,8 @@ class RunScene:
             scene.add_box(node, dimensions=tuple(shape["size"]), color=color, **pose)
         elif shape["kind"] == "cylinder":
             scene.add_cylinder(node, radius=shape["radius"], height=shape["height"], color=color, **pose)
+        elif shape["kind"] == "cone":
+            scene.add_mesh_simple(node, *cone_mesh(shape["radius"], shape["height"]), color=color, flat_shading=True, **pose)
         elif shape["kind"] == "sphere":
             scene.add_icosphere(node, radius=shape["radius"], color=color, **pose)
         elif shape["kind"] == "rod":
