@@ -75,7 +75,11 @@ def fly_and_write(loaded: LoadedScenario, folder: Path, screen: Console) -> tupl
         from skycrane.scenario.record import record
 
         import_s = time.perf_counter() - began
-        built = build(scenario)
+        from skycrane.scenario.choose import with_integrator
+
+        built, reason = with_integrator(build(scenario))
+    if reason is not None:
+        screen.print(f"integrator: {reason}", soft_wrap=True)
     refuse_unstable(built, screen)
     with _bar(screen, scenario.run.duration) as progress:
         flight = fly(built, progress)

@@ -8,13 +8,14 @@ With r, v of the n vehicles, r_l, v_l of the load and r_d, v_d where it should b
                  U = -(Lap + B)^-1 { Lambda E_v + [(Lap + B) K + M] sat(S / phi) }                             (31)
     attitude     tau = k_p (Theta_d - Theta) - k_d w + k_i int(Theta_d - Theta)                                (35)-(37)
 
-Lap is the Laplacian of the communication graph, B the diagonal of who sees the leader point r_L, H the places relative to it (offset_i plus the
-cable's height); ``sat(S/phi)`` is the boundary layer that stands for sgn.  The wanted force of vehicle i is ``m_i (U_i + g e_z)`` with
-``m_i = m_vehicle + m_cable + share_i m_load``, and the wanted roll and pitch follow from it with yaw 0,
+Lap is the Laplacian of the communication graph, B the diagonal of who sees the leader point r_L, H the places relative to it (offset_i
+plus the cable's height); ``sat(S/phi)`` is the boundary layer that stands for sgn.  The wanted force of vehicle i is ``m_i (U_i + g
+e_z)`` with ``m_i = m_vehicle + m_cable + share_i m_load``, and the wanted roll and pitch follow from it with yaw 0,
 
     phi_d = -asin(F_y / |F|),   theta_d = atan2(F_x, F_z),
 
-each limited to ``tilt_max``.  The seed maps with the vehicle's mass alone, which leaves the load to the sliding mode; ``carried = 0`` does so.
+each limited to ``tilt_max``.  The seed maps with the vehicle's mass alone, which leaves the load to the sliding mode; ``carried = 0``
+does so.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from skycrane.math.components import Mat3, Scalar, Vec3
 
 
 class FormationGains(eqx.Module):
-    """``position`` K_r, ``integral`` K_i [1/s], ``velocity`` K_v; ``surface`` Lambda [1/s]; ``bound`` K and ``reach`` M [m/s^2]; ``layer`` phi
-    [m/s]: (3,) along world axes.  ``attitude`` k_p [N m/rad], ``rate`` k_d [N m s/rad], ``attitude_integral`` k_i [N m/(rad s)]: (n, 3) body
-    axes."""
+    """``position`` K_r, ``integral`` K_i [1/s], ``velocity`` K_v; ``surface`` Lambda [1/s]; ``bound`` K and ``reach`` M [m/s^2];
+    ``layer`` phi [m/s]: (3,) along world axes.  ``attitude`` k_p [N m/rad], ``rate`` k_d [N m s/rad], ``attitude_integral`` k_i [N m/(rad
+    s)]: (n, 3) body axes."""
 
     position: Array
     integral: Array

@@ -1,15 +1,15 @@
 """Geometric control of the pose of a load that hangs on n cables, with an optimal distribution of the tensions.
 
-After T. Lee, "Geometric control of quadrotor UAVs transporting a cable-suspended rigid body", IEEE Trans. Control Syst. Technol. 26(1), 2018,
-written for z up and with e_i the direction from the load's attachment to vehicle i.  Wanted force and moment on the load (e_R of the attitude,
-c its centre of mass):
+After T. Lee, "Geometric control of quadrotor UAVs transporting a cable-suspended rigid body", IEEE Trans. Control Syst. Technol. 26(1),
+2018, written for z up and with e_i the direction from the load's attachment to vehicle i.  Wanted force and moment on the load (e_R of
+the attitude, c its centre of mass):
 
     F = m (a_d - k_x e_x - k_v e_v - k_i int e_x + g e_z),   M = J (-k_R e_R - k_w e_w - k_I int e_R) + w x J w
 
-They are shared out as pulls f_i (vectors) with ``sum f_i = F``, ``sum (d_i - c) x R^T f_i = M``: of all solutions the one nearest to a reference
-pull (each cable's share of the weight, leaning outwards far enough to keep the vehicles apart), that is f = f_0 + P^+ (w - P f_0), and, where a
-cable would pull less upwards than ``tension_min``, moved within the null space of P by alternating projections.  With n = f/|f| the
-wanted direction of a cable, its rate w_i and the mass m_i of vehicle and cable, the vehicle's force is
+They are shared out as pulls f_i (vectors) with ``sum f_i = F``, ``sum (d_i - c) x R^T f_i = M``: of all solutions the one nearest to a
+reference pull (each cable's share of the weight, leaning outwards far enough to keep the vehicles apart), that is f = f_0 + P^+ (w - P
+f_0), and, where a cable would pull less upwards than ``tension_min``, moved within the null space of P by alternating projections.  With
+n = f/|f| the wanted direction of a cable, its rate w_i and the mass m_i of vehicle and cable, the vehicle's force is
 
     u_i = (f_i . e_i) e_i + m_i (g e_z + a_i) - m_i l |w_i|^2 e_i + m_i l (k_q e_i x n_i - k_u w_i) x e_i,   a_i = F/m - g e_z
 
@@ -34,8 +34,8 @@ PROJECTIONS = 6  # alternating projections; two or three suffice where the bound
 
 
 class PayloadGains(eqx.Module):
-    """Of the load: ``position`` k_x [1/s^2], ``velocity`` k_v [1/s], ``integral`` k_i [1/s^3], ``attitude`` k_R [1/s^2], ``rate`` k_w [1/s],
-    ``attitude_integral`` k_I [1/s^3], each (3,); of the cables ``direction`` k_q [1/s^2] and ``swing`` k_u [1/s]; of the vehicles'
+    """Of the load: ``position`` k_x [1/s^2], ``velocity`` k_v [1/s], ``integral`` k_i [1/s^3], ``attitude`` k_R [1/s^2], ``rate`` k_w
+    [1/s], ``attitude_integral`` k_I [1/s^3], each (3,); of the cables ``direction`` k_q [1/s^2] and ``swing`` k_u [1/s]; of the vehicles'
     attitude ``vehicle_attitude`` [1/s^2] and ``vehicle_rate`` [1/s], (n, 3)."""
 
     position: Array
@@ -157,9 +157,7 @@ def sharing_maps(attachment_B: np.ndarray, com_B: np.ndarray) -> tuple[np.ndarra
     return P, np.linalg.pinv(P, rcond=1e-9)
 
 
-def reference_pulls(
-    attachment_B: np.ndarray, com_B: np.ndarray, weight: float, cable_length: np.ndarray, clearance: float
-) -> np.ndarray:
+def reference_pulls(attachment_B: np.ndarray, com_B: np.ndarray, weight: float, cable_length: np.ndarray, clearance: float) -> np.ndarray:
     """Pulls (n, 3) N of a load at rest that lean outwards by the least angle that keeps the vehicles ``clearance`` [m] apart.
 
     Raises:
@@ -179,4 +177,6 @@ def reference_pulls(
         apart = np.linalg.norm(place[:, None] - place[None], axis=-1)[np.triu_indices(len(place), 1)]
         if not apart.size or apart.min() >= clearance:
             return weight * np.maximum(shares, 0.05 / len(shares))[:, None] * direction
-    raise ValueError(f"vehicles cannot be {clearance:g} m apart with cables that lean up to 45 degrees: give longer cables or less clearance")
+    raise ValueError(
+        f"vehicles cannot be {clearance:g} m apart with cables that lean up to 45 degrees: give longer cables or less clearance"
+    )

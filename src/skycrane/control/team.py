@@ -13,14 +13,14 @@ from jax import Array
 from skycrane.control.attitude import attitude_along, geometric_acceleration
 from skycrane.control.model import VehicleModel, VehicleState
 from skycrane.core.controller import Measurement
-from skycrane.math.components import Mat3, Vec3
+from skycrane.math.components import Vec3
 
 
 class Agents(eqx.Module):
     """The vehicles of a team as agents 0 to n - 1, in the order of the groups.
 
-    ``groups``: models of vehicles with equally many rotors each; ``level`` (static), one for each group: whether its vehicles push every way
-    and stay level, instead of tilting to move.
+    ``groups``: models of vehicles with equally many rotors each; ``level`` (static), one for each group: whether its vehicles push every
+    way and stay level, instead of tilting to move.
     """
 
     groups: tuple[VehicleModel, ...]
@@ -48,7 +48,8 @@ class Agents(eqx.Module):
         return out
 
     def command(self, state: VehicleState, force_W: Vec3, moment_B: Vec3) -> dict[str, Array]:
-        """Rotor speeds for wanted forces [N] in world axes and moments [N m] in body axes; of vehicles that tilt, the force along body z."""
+        """Rotor speeds for wanted forces [N] in world axes and moments [N m] in body axes; of vehicles that tilt, the force along body
+        z."""
         out: dict[str, Array] = {}
         for g, level, (R_WB, f_W, m_B) in zip(self.groups, self.level, self.split((state.R_WB, force_W, moment_B)), strict=True):
             f_B = R_WB.T @ f_W

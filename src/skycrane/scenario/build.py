@@ -37,7 +37,6 @@ from .scenario import SINGLE, Scenario
 from .surroundings import environment_of
 from .timeline import timeline_of
 
-
 INTEGRATORS = {**EXPLICIT, "linearly_implicit": LinearlyImplicit}
 
 
@@ -83,7 +82,7 @@ def build(scenario: Scenario) -> Built:
         environment=environment,
         keep_ledger=True,
     )
-    starts = [*(v.spec.initial for v in fleet.values()), *(load.initial for load in scenario.loads.values())]
+    starts: list[Any] = [*(v.spec.initial for v in fleet.values()), *(load.initial for load in scenario.loads.values())]
     initial = system.initial_state(
         position=[poses[name].position for name in members],
         attitude=[attitude(start.attitude_deg) for start in starts],
@@ -177,7 +176,8 @@ def _elements(scenario: Scenario, crafts: dict[str, Multirotor], hover: dict[str
 
 
 def _integrator(scenario: Scenario) -> AbstractIntegrator:
-    return INTEGRATORS[scenario.run.integrator]()
+    # "auto" is settled before the flight (skycrane.scenario.choose); until then the safe one stands.
+    return INTEGRATORS.get(scenario.run.integrator, LinearlyImplicit)()
 
 
 def _limits(scenario: Scenario) -> Limits | None:

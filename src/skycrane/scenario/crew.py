@@ -28,7 +28,8 @@ SIDEWAYS = 0.2
 def agents_of(scenario: Scenario, crafts: dict[str, Multirotor]) -> tuple[Agents, tuple[str, ...]]:
     """The team's vehicles as agents, and their names in that order."""
     gravity = scenario.environment.gravity
-    models, level, order = [], [], []
+    models, level = [], []
+    order: list[str] = []
     for element, names in rotor_groups(scenario).items():
         if names[0] not in scenario.team_vehicles:
             continue
@@ -63,8 +64,8 @@ def crew_of(scenario: Scenario, crafts: dict[str, Multirotor], bare: dict[str, R
         array(g.direction), array(g.swing), *(_rows(gains, key) for key in ("attitude", "rate")),
     )  # fmt: skip
     return PayloadControl(
-        agents, load, array(attachment), array(body.com_B), array(body.mass), array(body.inertia_B), array(length + np.linalg.norm(hook, axis=1)),
-        array([float(r.segment_mass) * r.segments - float(r.end_masses[1]) for r in ropes]), array(sharing), array(P),
+        agents, load, array(attachment), array(body.com_B), array(body.mass), array(body.inertia_B), array(length + np.linalg.norm(hook,
+        axis=1)), array([float(r.segment_mass) * r.segments - float(r.end_masses[1]) for r in ropes]), array(sharing), array(P),
         array(reference_pulls(attachment, np.asarray(body.com_B), weight, length, team.clearance)), control_gains,
         tension_min=float(team.tension_min), tilt_max=float(np.deg2rad(team.tilt_max_deg)),
     )  # fmt: skip
@@ -91,12 +92,14 @@ def _formation(scenario, team: FormationTeam, agents, names, load, attachment, h
         return jnp.asarray(computed if given is None else np.full((len(names), 3), given))
 
     attitude = each(g.attitude, inertia * np.asarray(_rows(gains, "attitude")))
-    along = (jnp.array(getattr(g, key), dtype=float) for key in ("position", "integral", "velocity", "surface", "bound", "reach", "layer"))
+    along = {
+        key: jnp.array(getattr(g, key), dtype=float) for key in ("position", "integral", "velocity", "surface", "bound", "reach", "layer")
+    }
     return FormationControl(
-        agents, load, jnp.asarray(graph), jnp.asarray(np.linalg.inv(graph)), jnp.asarray(pinning), jnp.asarray(offset), jnp.asarray(carried),
-        FormationGains(
-            *along, attitude, each(g.rate, inertia * np.asarray(_rows(gains, "rate"))),
-            each(g.attitude_integral, 0.05 * np.asarray(attitude)),
+        agents, load, jnp.asarray(graph), jnp.asarray(np.linalg.inv(graph)), jnp.asarray(pinning), jnp.asarray(offset),
+        jnp.asarray(carried), FormationGains(
+            **along, attitude=attitude, rate=each(g.rate, inertia * np.asarray(_rows(gains, "rate"))),
+            attitude_integral=each(g.attitude_integral, 0.05 * np.asarray(attitude)),
         ),
         tilt_max=float(np.deg2rad(team.tilt_max_deg)),
     )  # fmt: skip

@@ -85,7 +85,9 @@ class TargetEvent(Spec):
 
     kind: Literal["target"]
     time: Time = Field(description="from the start of the run")
-    vehicle: str | None = Field(default=None, description="which vehicle, or the load of a team; may be left out where there is only one, or a team")
+    vehicle: str | None = Field(
+        default=None, description="which vehicle, or a team's load; may be left out where there is only one, or a team"
+    )
     position: Position | None = Field(default=None, description="world axes; the old one by default")
     yaw_deg: Degrees | None = Field(default=None, description="the old one by default")
 

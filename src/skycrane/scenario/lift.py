@@ -16,7 +16,7 @@ from skycrane.loads.rope import Rope, cables_of
 from skycrane.vehicles.multirotor import Multirotor
 
 from .cables import WORLD, CableNumbers, CableSpec, RopeMaterial
-from .loads import BoxShape, ConeShape, CylinderShape, LoadSpec, ShapeSpec
+from .cargo import BoxShape, ConeShape, CylinderShape, LoadSpec, ShapeSpec
 from .scenario import Scenario
 
 AXES = {"x": np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]]), "y": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]), "z": np.eye(3)}
@@ -86,7 +86,8 @@ def _rim(shape: ShapeSpec) -> np.ndarray:
         if isinstance(shape, ConeShape):
             points = np.vstack([ring - [0, 0, 0.25 * shape.height], [[0, 0, 0.75 * shape.height]]])
         else:
-            points = np.vstack([ring - [0, 0, 0.5 * shape.height], ring + [0, 0, 0.5 * shape.height]])
+            top = np.array([0.0, 0.0, 0.5 * shape.height])
+            points = np.vstack([ring - top, ring + top])
         return points @ AXES[shape.axis].T
     return np.vstack([np.eye(3), -np.eye(3)]) * shape.radius
 
@@ -98,14 +99,16 @@ def rope_of(spec: CableSpec) -> Rope:
     """One cable's rope."""
     m, n = spec.material, spec.segments
     if isinstance(m, RopeMaterial):
-        rope = Rope.of_material(spec.length, m.diameter, m.density, m.youngs_modulus, m.damping_ratio, n, bending=m.bending, normal_drag=None)
+        rope = Rope.of_material(
+            spec.length, m.diameter, m.density, m.youngs_modulus, m.damping_ratio, n, bending=m.bending, normal_drag=None
+        )
     elif isinstance(m, CableNumbers):
         rope = Rope(spec.length, m.axial_stiffness, m.damping, m.linear_density, m.bending_stiffness, segments=n)
     else:
         rope = Rope.of_segments(n, spec.length / n, m.stiffness, m.damping, m.mass)
     drag: dict[str, Any] = {}
     if spec.drag is not None:
-        diameter = spec.drag.diameter or getattr(m, "diameter", None)
+        diameter = spec.drag.diameter or (m.diameter if isinstance(m, RopeMaterial) else 0.0)
         drag = {"drag_normal": spec.drag.normal * diameter, "drag_tangential": spec.drag.tangential * diameter}
     return Rope(
         rope.length, rope.axial_stiffness, rope.damping, rope.linear_density, rope.bending_stiffness, segments=n, lumps=spec.lumps, **drag
@@ -179,7 +182,8 @@ def cable_elements(scenario: Scenario, poses: dict[str, Pose]) -> dict[str, Cabl
 def poses_of(scenario: Scenario) -> dict[str, Pose]:
     """Where all bodies start; vehicles over cables stand above their lower ends, the cable as long as its static load stretches it."""
     poses = {
-        name: Pose(np.array(load.initial.position, dtype=float), rotation(load.initial.attitude_deg)) for name, load in scenario.loads.items()
+        name: Pose(np.array(load.initial.position, dtype=float), rotation(load.initial.attitude_deg))
+        for name, load in scenario.loads.items()
     }
     pulls = static_pulls(scenario)
     for name, vehicle in scenario.fleet.items():
@@ -191,14 +195,18 @@ def poses_of(scenario: Scenario) -> dict[str, Pose]:
             foot = end if cable.lower == WORLD else poses[cable.lower].point(end)
             below = np.arange(rope.segments - 1, -1, -1) * float(rope.segment_mass) * scenario.environment.gravity
             stretch = ((pulls.get(initial.over, 0.0) + below) / float(rope.segment_stiffness)).sum()
-            position = position + foot + [0.0, 0.0, float(rope.length) + stretch] - R_WB @ point_of(scenario, cable.upper, cable.upper_point)
+            # Off to the side by the given place, on the sphere on which the cable is just taut.
+            aside, length = np.array([position[0], position[1], 0.0]), float(rope.length) + stretch
+            height = np.sqrt(max(length**2 - aside @ aside, 0.0)) + position[2]
+            position = foot + aside + [0.0, 0.0, height] - R_WB @ point_of(scenario, cable.upper, cable.upper_point)
         poses[name] = Pose(position, R_WB)
     return poses
 
 
 def static_pulls(scenario: Scenario) -> dict[str, float]:
     """Tension [N] at the lower end of every cable that carries a load below it, if all hung vertically."""
-    ends, out = ends_of(scenario), {}
+    ends = ends_of(scenario)
+    out: dict[str, float] = {}
     for name, spec in scenario.loads.items():
         above = [c for c, cable in scenario.cables.items() if cable.lower == name]
         if not above:

@@ -13,7 +13,7 @@ def rotor_groups(scenario: Scenario) -> dict[str, tuple[str, ...]]:
     if scenario.vehicle is not None:
         return {"rotors": tuple(scenario.fleet)}
     team = scenario.team_vehicles
-    out = {f"rotors_{name}": (name,) for name in scenario.fleet if name not in team}
+    out: dict[str, tuple[str, ...]] = {f"rotors_{name}": (name,) for name in scenario.fleet if name not in team}
     alike: list[list[str]] = []
     for name in team:
         spec = scenario.fleet[name].spec

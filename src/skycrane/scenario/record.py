@@ -28,10 +28,11 @@ from .build import Built
 from .environment import NoWind as NoWindSpec
 from .events import CutEvent, GustEvent, ImpulseEvent, PushEvent, RotorFailureEvent, TargetEvent, WinchEvent
 from .fly import Flight, options
+from .lift_report import lift_metrics
 from .loader import LoadedScenario
+from .places import rotor_groups
 from .scenario import Scenario
 from .scene import scene
-from .places import rotor_groups
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -118,7 +119,7 @@ def _metrics(run: Run, built: Built, targets: Any, samples: Samples) -> dict[str
         if isinstance(rotors, BladeElementRotors):
             elements = {**system.elements, element: rotors.quadratic(float(system.environment.air.density))}
             system = eqx.tree_at(lambda s: s.elements, system, elements)
-    out = metrics(run, system, targets, samples=samples._replace(command=command))
+    out = metrics(run, system, targets, samples=samples._replace(command=command)) | lift_metrics(built, samples)
     lowest = [float(log["state_of_charge"].min()) for log in samples.outputs.values() if "state_of_charge" in log]
     return out | ({"charge_min_fraction": min(lowest)} if lowest else {})
 

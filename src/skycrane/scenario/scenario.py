@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from .base import Name, Problem, Spec, refuse_if_any
 from .cables import MAX_CABLES, WORLD, CableSpec
+from .cargo import LoadSpec
 from .control import ControlSpec, FeedbackControl, GeometricControl, RotorSpeedsControl
 from .environment import EnvironmentSpec
 from .events import (
@@ -24,7 +25,6 @@ from .events import (
     WinchEvent,
     WindEvent,
 )
-from .loads import LoadSpec
 from .reference import HoverReference, ReferenceSpec
 from .run import RunSpec
 from .sensors import SensorsSpec
@@ -196,11 +196,15 @@ class Scenario(Spec):
             over = vehicle.spec.initial.over
             if over is None:
                 continue
-            at = (*vehicle.path, "initial", "over")
+            place = (*vehicle.path, "initial", "over")
+            x, y, _ = vehicle.spec.initial.position
             if over not in self.cables:
-                problems.append(Problem(at, f"there is no cable of this name{nearest(over, self.cables)}", over))
+                problems.append(Problem(place, f"there is no cable of this name{nearest(over, self.cables)}", over))
             elif self.cables[over].upper != name or self.cables[over].lower not in (*self.loads, WORLD):
-                problems.append(Problem(at, f"must be a cable with {name} at its upper end and a load or the world at its lower", over))
+                problems.append(Problem(place, f"must be a cable with {name} at its upper end and a load or the world at its lower", over))
+            elif x * x + y * y >= self.cables[over].length ** 2:
+                wanted = f"x and y must be less than the cable's length ({self.cables[over].length:g} m) aside"
+                problems.append(Problem((*vehicle.path, "initial", "position"), wanted, vehicle.spec.initial.position))
         return problems
 
     def _team_problems(self) -> list[Problem]:
@@ -222,7 +226,9 @@ class Scenario(Spec):
             return [Problem(("team", "load"), "no vehicle has a cable to this load", team.load)]
         for name in self.team_vehicles:
             if name not in carried:
-                problems.append(Problem(("team", "vehicles"), f"{name} needs a cable with itself at the upper and {team.load} at the lower end"))
+                problems.append(
+                    Problem(("team", "vehicles"), f"{name} needs a cable with itself at the upper and {team.load} at the lower end")
+                )
             for key in ("control", "reference"):
                 if key in self.vehicles[name].model_fields_set:
                     problems.append(Problem(("vehicles", name, key), "a vehicle of the team is flown by [team]: leave it out"))
@@ -294,7 +300,9 @@ class Scenario(Spec):
 def nearest(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'this'?` for a word that is close to a known one, else the list of all known ones."""
     known = list(known)
-    match = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    if match:
-        return f"; did you mean {match[0]!r}?"
+    close = difflib.get_close_matches(word.lower(), known, n=3, cutoff=0.6)
+    if close:
+        # Two letters exchanged is the likeliest slip, though difflib thinks a missing one is nearer.
+        exchanged = [name for name in close if sorted(name) == sorted(word.lower())]
+        return f"; did you mean {(exchanged or close)[0]!r}?"
     return f"; known: {', '.join(known)}" if known else ""

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .cargo import BoxShape, ConeShape, LoadSpec, ShapeSpec, SphereShape
 from .craft import layout_of, radii, reach_of
 from .lift import AXES, rotation
-from .loads import BoxShape, ConeShape, LoadSpec, ShapeSpec, SphereShape
 from .scenario import Scenario
 from .vehicle import VehicleSpec
 

@@ -43,7 +43,8 @@ class FormationTeam(TeamSpecBase):
     edges: tuple[Edge, ...] | None = Field(default=None, description="pairs of vehicles that hear each other; by default a ring")
     gains: FormationGainsSpec = Field(default=FormationGainsSpec(), description="of the three loops")
     carries: Flag = Field(
-        default=True, description="whether each vehicle is told its share of load and cable; the seed does not, which its gains cannot make good"
+        default=True,
+        description="whether each vehicle is told its share of load and cable; the seed does not, which its gains cannot make good",
     )
     tilt_max_deg: Annotated[Number, Field(gt=0, lt=80), Unit("deg")] = Field(default=30.0, description="of each of roll and pitch")
 
@@ -68,7 +69,9 @@ class PayloadTeam(TeamSpecBase):
     gains: PayloadGainsSpec = Field(default=PayloadGainsSpec(), description="of load and cables")
     clearance: Length = Field(default=1.0, description="least distance between vehicles: cables lean outwards as far as it takes")
     tension_min: Annotated[Number, Field(ge=0, le=1e6), Unit("N")] = Field(default=0.5, description="least upward pull of a cable")
-    tilt_max_deg: Annotated[Number, Field(gt=0, lt=80), Unit("deg")] = Field(default=35.0, description="of a vehicle's force from the vertical")
+    tilt_max_deg: Annotated[Number, Field(gt=0, lt=80), Unit("deg")] = Field(
+        default=35.0, description="of a vehicle's force from the vertical"
+    )
 
 
 TeamSpec = Annotated[FormationTeam | PayloadTeam, Field(discriminator="kind")]

@@ -10,7 +10,7 @@ import numpy as np
 
 from skycrane.core.events import Event, Impulse, Timeline
 
-from .events import CutEvent, ImpulseEvent, PushEvent, RotorFailureEvent, TargetEvent, WindEvent, WinchEvent
+from .events import CutEvent, ImpulseEvent, PushEvent, RotorFailureEvent, TargetEvent, WinchEvent, WindEvent
 from .lift import cable_place
 from .pilots import model_of, model_path
 from .places import rotor_place
@@ -82,4 +82,3 @@ def _failure(event: RotorFailureEvent, scenario: Scenario, controllers: Mapping[
             value *= event.remaining
         events.append(Event(f"{path}.allocation.{field}[{row}, {rotor}]", noticed, jnp.array(value)))
     return events
-

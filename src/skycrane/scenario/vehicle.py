@@ -69,7 +69,9 @@ class InitialSpec(Spec):
 
     position: Position = Field(default=(0.0, 0.0, 0.0), description="world axes: x east, y north, z up")
     over: str | None = Field(
-        default=None, description="cable above whose lower end the vehicle starts, the cable just taut; `position` is added to that place"
+        default=None,
+        description="cable above whose lower end the vehicle starts; x and y of `position` are then how far aside, on the sphere on which "
+        "the cable is just taut, and z is added to the height",
     )
     velocity: Velocity = Field(default=(0.0, 0.0, 0.0), description="world axes")
     attitude_deg: tuple[Degrees, Degrees, Degrees] = Field(

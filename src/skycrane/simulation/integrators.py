@@ -121,4 +121,33 @@ class Adaptive(AbstractIntegrator):
         return unravel(jnp.where(good, solution.ys[-1], jnp.nan))
 
 
+class Substeps(AbstractIntegrator):
+    """``count`` (static) equal steps of an ``inner`` method in place of one, projections of the system between them."""
+
+    inner: AbstractIntegrator
+    count: int = eqx.field(static=True)
+
+    @property
+    def order(self) -> int:  # type: ignore[override]
+        return self.inner.order
+
+    @property
+    def stability_radius(self) -> float:  # type: ignore[override]
+        return self.count * self.inner.stability_radius
+
+    @property
+    def implicit_chains(self) -> bool:  # type: ignore[override]
+        return self.inner.implicit_chains
+
+    def step(self, system, t, state, command, prepared, h):
+        part = h / self.count
+
+        def substep(state, i):
+            now = t + i * part
+            new = self.inner.step(system, now, state, command, prepared, part)
+            return system.post_step(now + part, new, prepared), None
+
+        return lax.scan(substep, state, jnp.arange(self.count, dtype=jnp.result_type(t)))[0]
+
+
 INTEGRATORS = {"rk4": RK4, "semi_implicit_euler": SemiImplicitEuler, "adaptive": Adaptive}
