@@ -136,12 +136,16 @@ def misspell(table, path):
     return {k: inner if k == path[0] else v for k, v in table.items()}, typo
 
 
+NAMED = ("vehicles", "loads", "cables", "points")
+
+
 @pytest.mark.parametrize("name", sorted(catalogue("scenario")))
 def test_a_misspelt_key_at_any_depth_names_the_right_one(name):
     from skycrane.scenario import load_tables
 
     tables = load(name).tables
-    paths = [path for path in keys_of(tables) if path[-1] != "kind"]
+    # Names that the user gives can be anything.
+    paths = [path for path in keys_of(tables) if path[-1] != "kind" and not (len(path) > 1 and path[-2] in NAMED)]
     assert len(paths) > 30
     for path in paths:
         wrong, typo = misspell(tables, path)
