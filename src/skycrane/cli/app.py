@@ -7,7 +7,7 @@ from importlib.metadata import version
 from cyclopts import App
 from rich.console import Console
 
-from skycrane.cli import describe, export, files, run, show, steady
+from skycrane.cli import describe, design, export, files, run, show, steady
 
 app = App(
     name="skycrane",
@@ -20,6 +20,8 @@ COMMANDS = (
 )  # fmt: skip
 for command in COMMANDS:
     app.command(command, name=command.__name__.rstrip("_"))
+
+app.command(design.design)
 
 
 def errors() -> Console:

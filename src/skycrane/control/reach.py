@@ -60,7 +60,7 @@ def analyse(allocation: Allocation, vehicle: int = 0, vertical_force: float = 0.
     kept = [j for j in np.argsort(-weight, kind="stable") if weight[j] > 0]
     dropped = {AXES[j]: _reason(j, rows, unit, size, kept) for j in range(6) if not weight[j] > 0}
     singular = np.linalg.svd(unit[kept], compute_uv=False) if kept else np.zeros(0)
-    margin = _positive_margin(rows)
+    margin = positive_margin(rows)
     omnidirectional = len(kept) == 6 and margin > 0
     lateral = lateral_force(allocation, vertical_force, vehicle)
     return Reach(tuple(AXES[j] for j in sorted(kept)), dropped, singular, omnidirectional, margin, lateral, vertical_force)
@@ -78,7 +78,7 @@ def _reason(axis: int, rows: np.ndarray, unit: np.ndarray, size: np.ndarray, kep
     return f"within {angle:.2f} deg of {' and '.join(most) or 'the other axes'}"
 
 
-def _positive_margin(rows: np.ndarray) -> float:
+def positive_margin(rows: np.ndarray) -> float:
     """The largest c with ``rows u = 0``, ``c <= u_i <= 1``."""
     from scipy.optimize import linprog
 

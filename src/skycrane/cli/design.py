@@ -1,0 +1,169 @@
+"""`skycrane design manipulator`: find a rotor layout by optimisation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from skycrane.cli import UserError
+from skycrane.cli.common import console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+design = App(name="design", help="Find a vehicle by optimisation.")
+
+Objective = Literal["size", "condition", "sigma", "force", "torque", "power", "mass"]
+
+
+@design.command
+def manipulator(
+    *,
+    out: Annotated[Path, Parameter(help="Directory for report, vehicle file and pictures; a run that was stopped goes on there.")],
+    rotors: Annotated[int, Parameter(help="7 to 16, each pushing one way.")] = 7,
+    objective: Annotated[
+        Objective, Parameter(help="What is made smallest (size, condition, power, mass) or largest (the others).")
+    ] = "size",
+    starts: Annotated[int, Parameter(help="Random starts; half as many shaken ones follow.")] = 200,
+    budget: Annotated[float, Parameter(help="Wall time in s, everything included.")] = 300.0,
+    seed: int = 0,
+    workers: Annotated[int | None, Parameter(help="Processes; one for each processor by default.")] = None,
+    condition_max: Annotated[float, Parameter(help="Largest condition number.")] = 5.0,
+    sigma_min: Annotated[float, Parameter(help="Smallest singular value.")] = 1e-3,
+    clearance: Annotated[float, Parameter(help="Between wakes, and from wakes to the end-effector, in m.")] = 0.01,
+    boom_radius: Annotated[float | None, Parameter(help="Keep wakes off a straight bar of this radius in m to the end-effector.")] = None,
+    reach: Annotated[tuple[float, float], Parameter(help="Least and largest distance of the end-effector from the origin, in m.")] = (
+        0.3,
+        0.7,
+    ),
+    box: Annotated[tuple[float, float, float] | None, Parameter(help="Half edges in m of a box for the rotor places.")] = None,
+    size_max: Annotated[
+        float | None, Parameter(help="Largest size in m (1 by default where the size is not what is made smallest).")
+    ] = None,
+    mirror: Annotated[
+        tuple[str, ...],
+        Parameter(help="`1-2:y`: rotor 2 mirrors rotor 1 across the plane perpendicular to y.", consume_multiple=True, negative=()),
+    ] = (),
+    spins: Annotated[str | None, Parameter(help="Handedness of each rotor, such as `cw,ccw,cw,...`; all cw by default.")] = None,
+    one_failed: Annotated[bool, Parameter(negative=(), help="Level hover with any single rotor stopped (8 rotors or more).")] = False,
+    any_attitude: Annotated[bool, Parameter(negative=(), help="Hover in any attitude within the rotors' limits.")] = False,
+    thrust_max: Annotated[float, Parameter(help="Of each rotor, in N.")] = 28.0,
+    baseline: Annotated[bool, Parameter(help="Solve it by Latin hypercube and pattern search too, and report both.")] = True,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print the report as JSON and nothing else.")] = False,
+) -> int:
+    """Design a fully actuated vehicle whose wakes meet neither each other nor the end-effector.
+
+    Writes report.json, report.html, vehicle.toml (for `skycrane run`), layout.png and pareto.png. Exit code 1 where no
+    layout was found that meets every constraint; the report then says which ones block it.
+    """
+    if out.is_file():
+        raise UserError(f"--out {out} is a file; give a directory")
+    if not 1 <= starts <= 100_000:
+        raise UserError(f"--starts is {starts}: expected 1 to 100000")
+    if not 1 <= budget <= 1e6:
+        raise UserError(f"--budget is {budget:g}: expected 1 to 1000000 s")
+    if workers is not None and not 1 <= workers <= 1024:
+        raise UserError(f"--workers is {workers}: expected 1 to 1024")
+    from skycrane.runtime import configure
+
+    configure()
+    from skycrane.design.problem import DesignError, Problem
+    from skycrane.design.run import NoDesign, run
+
+    screen = console(as_json)
+    try:
+        problem = Problem(
+            rotors=rotors, objective=objective, condition_max=condition_max, sigma_min=sigma_min, clearance=clearance,
+            end_effector_clearance=clearance, boom_radius=boom_radius, reach=reach, box=box, size_max=size_max,
+            mirrored=tuple(_mirror(text) for text in mirror), spins=None if spins is None else _spins(spins), one_failed=one_failed,
+            any_attitude=any_attitude, thrust_max=thrust_max,
+        )  # fmt: skip
+        with _Bar(screen, budget) as bar:
+            facts = run(problem, out, starts=starts, budget=budget, seed=seed, workers=workers, baseline=baseline, progress=bar.show)
+    except (DesignError, NoDesign) as error:
+        raise UserError(str(error)) from None
+    if as_json:
+        import json
+
+        print(json.dumps(facts, indent=2))
+    _report(screen, facts, out)
+    return 0 if facts["constraints_satisfied"] else 1
+
+
+def _mirror(text: str) -> tuple[int, int, int]:
+    import re
+
+    match = re.fullmatch(r"(\d+)-(\d+):([xyz])", text)
+    if match is None:
+        raise UserError(f"--mirror {text!r}: expected two rotors and an axis, such as 1-2:y")
+    return int(match[1]) - 1, int(match[2]) - 1, "xyz".index(match[3])
+
+
+def _spins(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if any(word not in ("cw", "ccw") for word in words):
+        raise UserError(f"--spins {text!r}: expected cw or ccw for each rotor, separated by commas")
+    return tuple(1 if word == "ccw" else -1 for word in words)
+
+
+class _Bar:
+    """Progress on the screen: phase, jobs, best value so far, time."""
+
+    def __init__(self, screen: Console, budget: float):
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self.budget = budget
+        columns = (
+            TextColumn("{task.description:<48}"),
+            BarColumn(),
+            TextColumn("{task.completed:.0f}/{task.total:.0f} s"),
+            TimeElapsedColumn(),
+        )
+        self.bar = Progress(*columns, console=screen, transient=True)
+        self.task = self.bar.add_task("starting", total=budget)
+
+    def __enter__(self) -> _Bar:
+        self.bar.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.bar.__exit__(*error)
+
+    def show(self, phase: str, done: int, planned: int, best: float | None, used: float) -> None:
+        found = "" if best is None else f", best {best:.4f}"
+        self.bar.update(self.task, completed=min(used, self.budget), description=f"{phase} {done}/{planned}{found}")
+
+
+def _report(screen: Console, facts: dict[str, Any], out: Path) -> None:
+    from rich.table import Table
+
+    from skycrane.design.report import ROWS
+
+    base = facts["baseline"]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    table.add_column("this design", justify="right")
+    if base:
+        table.add_column("pattern search", justify="right")
+    table.add_column("")
+    for key, text, unit in ROWS:
+        cells = [_shown(source[key]) for source in (facts, base) if source]
+        table.add_row(text, *cells, unit)
+    screen.print(table)
+    thrust = facts["redistribution"]
+    if thrust:
+        screen.print(
+            f"largest thrust over {thrust['attitudes']} hover attitudes: rule (17) {thrust['rule_17_max_n']:.2f} N, "
+            f"smallest shift {thrust['minimal_shift_max_n']:.2f} N, smallest peak {thrust['bounded_max_n']:.2f} N"
+        )
+    if not facts["constraints_satisfied"]:
+        screen.print(f"[red]no layout meets every constraint; the best one misses: {', '.join(facts['blocking'])}[/red]")
+    screen.print(f"written to {out}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)
