@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
@@ -25,9 +26,13 @@ from skycrane.elements.gravity import Gravity
 from skycrane.elements.push import Push
 from skycrane.elements.rotor_aero import Blade, BladeElementRotors
 from skycrane.elements.rotors import Rotors
+from skycrane.elements.slaved import SlavedBuoy, SourceAzimuth
 from skycrane.environment.air import Air, SteadyWind
 from skycrane.environment.environment import Environment
 from skycrane.environment.ground import Ground
+from skycrane.environment.water import Current, Water
+from skycrane.environment.waves import Waves
+from skycrane.loads.buoy import friction_of, twin_buoy
 from skycrane.vehicles.layout import ring
 from skycrane.vehicles.multirotor import Multirotor
 
@@ -84,6 +89,10 @@ ELEMENTS["cables"] = Cables(
     ground=CableGround(20.0),
     winch=Winch(jnp.array([0.5, 0.7, 0.9]), jnp.array([5.0, 5.0, 5.0]), jnp.array([2.0, 2.0, 2.0])),
 )
+_BUOY = twin_buoy(9.0, (1.0, 0.3, 0.4), 0.8, center_height=-0.05, linear=normal(6, 6), quadratic=[1.0, 2, 3, 0.1, 0.2, 0.3], count=(2, 2))
+ELEMENTS["hull"] = eqx.tree_at(lambda h: h.skin, _BUOY.element(1), friction_of(_BUOY.columns, 1.0), is_leaf=lambda x: x is None)
+ELEMENTS["slaved_buoy"] = SlavedBuoy(1, jnp.array([0.8, 0.3, 6.0]), jnp.array([1.0, 2.0, 30.0]), 1.5)
+ELEMENTS["source_azimuth"] = SourceAzimuth(Push((0,), normal(1, 3), normal(1, 3), normal(1, 3)), 1, 0, 0.1)
 COMMANDS = {
     "cables": jnp.array([2.0, 2.5, 3.0]),
     "rotors": jnp.asarray(RNG.uniform(100, 600, (2, 5))),
@@ -97,7 +106,10 @@ def two_bodies(elements):
     a = RNG.normal(size=(6, 6))
     added[1] = a @ a.T
     bodies = Bodies.create(["a", "b"], [1.0, 2.0], [[0.1, 0.2, 0.25], [0.3, 0.3, 0.5]], RNG.normal(size=(2, 3)) * 0.2, added)
-    environment = Environment(jnp.array(9.7), Air(jnp.array(1.1), SteadyWind(jnp.array([3.0, -1.0, 0.5]))), Ground(0.3))
+    waves = Waves.create([0.3, 0.2], [1.1, 1.7], [0.3, -0.8], [0.4, 2.0], depth=20.0)
+    water = Water(jnp.array(0.4), jnp.array(1010.0), jnp.array(1.2e-6), waves, Current(jnp.array([0.5, -0.3, 0.0]), 5.0))
+    wind = SteadyWind(jnp.array([3.0, -1.0, 0.5]))
+    environment = Environment(jnp.array(9.7), Air(jnp.array(1.1), wind), Ground(0.3), water)
     return System(bodies, elements, environment=environment)
 
 

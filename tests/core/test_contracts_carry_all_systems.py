@@ -79,7 +79,7 @@ class Tether(AbstractConstraint):
     offset_B: jax.Array
     length: jax.Array
 
-    def rows(self, t, kin):
+    def rows(self, t, kin, memory):
         (a, b), wn = self.bodies, 50.0
         A = kin.points((a,), Vec3.of(self.offset_B[:1]))
         B = kin.points((b,), Vec3.of(self.offset_B[1:]))
@@ -96,7 +96,16 @@ class Tether(AbstractConstraint):
         gap = self.length - r
         wrenches = (Wrench.at((a,), Vec3.of(self.offset_B[:1]), A.R_WB, e), Wrench.at((b,), Vec3.of(self.offset_B[1:]), B.R_WB, -e))
         scalar = lambda x: x[0]  # noqa: E731
-        return (Row(wrenches, scalar(gap), scalar(-rate), scalar(drift), scalar(-(wn**2) * gap + 2 * wn * rate), scalar(gap <= 1e-6)),)
+        return (
+            Row(
+                wrenches,
+                scalar(gap),
+                scalar(-rate),
+                scalar(drift),
+                scalar(-(wn**2) * jnp.maximum(gap, 0) + 2 * wn * jnp.minimum(rate, 0)),
+                scalar(gap <= 1e-6),
+            ),
+        )
 
 
 class Columns(AbstractElement):
@@ -208,25 +217,27 @@ def thrown(keep_ledger=False, in_water=True):
 @pytest.mark.parametrize(
     ("in_water", "tolerance"),
     [
-        (False, 1e-12),  # linear momentum is linear in the state: Runge-Kutta keeps it to rounding
-        (True, 2e-6),  # that of an added mass turns with the body: kept to the method's error in the step of the jerk
+        (False, 1e-9),  # linear momentum is linear in the state: Runge-Kutta keeps it to rounding, angular momentum nearly
+        (True, 1e-4),  # the moment of an added mass during the step of the jerk is that before it
     ],
 )
 def test_re_tensioning_keeps_momentum_and_never_raises_energy(in_water, tolerance):
     system, state = thrown(True, in_water)
     run = simulate(system, Constant({}), None, state, duration=1.5, step=1e-3, save_every=10)
     p, L = jax.vmap(lambda s: momentum(system, s))(run.state)
-    np.testing.assert_allclose(p, np.broadcast_to(p[0], p.shape), atol=tolerance)
-    np.testing.assert_allclose(L, np.broadcast_to(L[0], L.shape), atol=2e-6)
+    np.testing.assert_allclose(p, np.broadcast_to(p[0], p.shape), atol=1e-10)
+    np.testing.assert_allclose(L, np.broadcast_to(L[0], L.shape), atol=tolerance)
     prepared = system.prepare()
     energy, gaps = jax.jit(
-        jax.vmap(lambda s: (system.energy(0.0, s, prepared), system.constraints["tether"].rows(0.0, system.kinematics(s, prepared))[0].gap))
+        jax.vmap(
+            lambda s: (system.energy(0.0, s, prepared), system.constraints["tether"].rows(0.0, system.kinematics(s, prepared), None)[0].gap)
+        )
     )(run.state)
     energy = np.asarray(energy)
     assert energy[-1] < 0.99 * energy[0]  # the jerk cost something
-    assert np.diff(energy).max() < 1e-3  # pulling the overshoot of one step back does a little work
-    np.testing.assert_allclose(energy - energy[0], run.state.memory["energy_ledger"].work, atol=1e-3)
-    assert float(gaps.min()) > -4e-3 * 2.0
+    assert np.diff(energy).max() < 1e-12
+    np.testing.assert_allclose(energy - energy[0], run.state.memory["energy_ledger"].work, atol=2e-5)
+    assert float(gaps.min()) > -1e-3  # the overshoot of the step that a turning hook did not take back
 
 
 def test_the_jerk_itself_never_raises_kinetic_energy():
@@ -239,11 +250,15 @@ def test_the_jerk_itself_never_raises_kinetic_energy():
             [[0, 0, 0], rng.normal(size=3) * 3], rng.normal(size=(2, 4)), rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
         )
         kin = system.kinematics(state, prepared)
+        # A tether that has just become too short.
+        reach = tether.length - tether.rows(0.0, kin, None)[0].gap
+        system = eqx.tree_at(lambda s: s.constraints["tether"].length, system, reach * (1 - 1e-4))
+        tether = system.constraints["tether"]
         before = prepared.kinetic_energy(kin.v_B, kin.w_B)
         after_state = system.post_step(0.0, state, prepared)
         kin = system.kinematics(after_state, prepared)
         assert float(prepared.kinetic_energy(kin.v_B, kin.w_B)) <= float(before) * (1 + 1e-12)
-        (row,) = tether.rows(0.0, kin)
+        (row,) = tether.rows(0.0, kin, None)
         assert not bool(row.active) or float(row.rate) > -1e-12
 
 

@@ -24,6 +24,7 @@ from skycrane.analysis.coordinates import Chart, Steady, entry_names, without_ac
 from skycrane.analysis.linear_model import LinearModel
 from skycrane.analysis.precision import double_precision, to_double
 from skycrane.core.bodies import State
+from skycrane.core.constraint import rows_of
 from skycrane.core.system import System
 
 Outputs = Callable[[Array, State, dict], dict[str, Array]]
@@ -98,7 +99,7 @@ def _jacobians(chart: Chart, system: System, command: dict, t: Array, turn_rate:
         state, u = chart.state(z[:n]), unravel(z[n:])
         rates = system.dynamics(t, state, u, prepared)
         rate = chart.rate(state, jax.tree.map(lambda a, b: a - b, rates, steady.rates(state)))
-        rows = [r for _, c in sorted(system.constraints.items()) for r in c.rows(t, system.kinematics(state, prepared))]
+        rows = rows_of(system.constraints, t, system.kinematics(state, prepared), state.memory)
         gaps = jnp.stack([jnp.where(r.active, value, 0.0) for r in rows for value in (r.gap, r.rate)]) if rows else jnp.zeros(0)
         y = {} if outputs is None else dict(sorted(outputs(t, state, u).items()))
         parts = (rate, gaps, ravel_pytree(y)[0])

@@ -30,7 +30,7 @@ from jax.flatten_util import ravel_pytree
 
 from skycrane.analysis.coordinates import Steady
 from skycrane.core.bodies import BodyState, State
-from skycrane.core.constraint import assemble
+from skycrane.core.constraint import assemble, rows_of
 from skycrane.core.system import System
 from skycrane.elements.motors import PoweredMemory
 from skycrane.elements.rotors import AbstractRotors
@@ -148,7 +148,7 @@ class Problem(eqx.Module):
         expected = steady.rates(state)
         a, alpha = rates.bodies.v_W - expected.bodies.v_W, rates.bodies.w_B
         kin = self.system.kinematics(state, prepared)
-        rows = [r for _, c in sorted(self.constraints.items()) for r in c.rows(self.t, kin)]
+        rows = rows_of(self.constraints, self.t, kin, state.memory)
         for k, row in enumerate(rows):
             dv, dw = prepared.solve(kin.R_WB, *assemble(row.wrenches, self.system.bodies.count))
             a, alpha = a + T[k] * dv.array(), alpha + T[k] * dw.array()

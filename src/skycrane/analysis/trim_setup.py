@@ -13,6 +13,7 @@ from jax.flatten_util import ravel_pytree
 
 from skycrane.analysis.trim_problem import MOST_PITCH, MOST_SPIN, Layout, Problem, length_scales, quasi_static, rotor_elements
 from skycrane.core.bodies import BodyState, State
+from skycrane.core.constraint import rows_of
 from skycrane.core.system import System
 from skycrane.math.rotation import from_euler, multiply, rotate, to_euler
 from skycrane.simulation.integrators import SecondOrder
@@ -65,7 +66,7 @@ class _Survey(NamedTuple):
 def _survey(system: System, constraints: dict, guess: State, t: Array) -> _Survey:
     kin = system.kinematics(guess, system.prepare())
     thrust = {name: e.loads(t, kin, jnp.full_like(e.speed_max, TRIAL_SPEED)).thrust for name, e in rotor_elements(system).items()}
-    gaps = [row.gap for _, c in sorted(constraints.items()) for row in c.rows(t, kin)]
+    gaps = [row.gap for row in rows_of(constraints, t, kin, guess.memory)]
     return _Survey(to_euler("zyx", guess.bodies.q_WB)[:, ::-1], thrust, gaps)
 
 

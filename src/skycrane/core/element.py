@@ -12,7 +12,9 @@ from skycrane.core.kinematics import Kinematics
 from skycrane.math.components import Mat3, Vec3, take
 
 if TYPE_CHECKING:
+    from skycrane.core.bodies import BodyState
     from skycrane.core.chain import Chains
+    from skycrane.environment.environment import Environment
 
 
 class Wrench(NamedTuple):
@@ -81,6 +83,10 @@ class AbstractElement(eqx.Module):
     def post_step(self, t: Array, kin: Kinematics, memory: Any) -> Any:
         """Projection of the memory after a step (for instance unit vectors)."""
         return memory
+
+    def imposed(self, t: Array, bodies: BodyState, environment: Environment) -> BodyState:
+        """The bodies after a step, with the motion that the element imposes on them instead of deriving it."""
+        return bodies
 
     def chains(self, t: Array, kin: Kinematics, memory: Any, horizon: float) -> Chains | None:
         """The stiff chains of the element, for linearly implicit integrators; None where it has none.

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from skycrane.core.bodies import Bodies, BodyState, Prepared, State
-from skycrane.core.constraint import AbstractConstraint, assemble, constrained_acceleration, plastic_impact
+from skycrane.core.constraint import AbstractConstraint, assemble, constrained_acceleration, plastic_impact, rows_of, time_since_contact
 from skycrane.core.element import AbstractElement, Output, Wrench
 from skycrane.core.kinematics import Kinematics
 from skycrane.environment.environment import Environment
@@ -43,6 +43,8 @@ class System(eqx.Module):
     def __check_init__(self):
         if LEDGER in self.elements:
             raise ValueError(f"element name {LEDGER!r} is reserved")
+        if shared := sorted(set(self.elements) & set(self.constraints)):
+            raise ValueError(f"elements and constraints share a name: {', '.join(shared)}")
 
     def prepare(self) -> Prepared:
         """Mass matrices and their inverses; once per rollout."""
@@ -72,9 +74,10 @@ class System(eqx.Module):
             array(position, zeros, "position"), q, array(velocity, zeros, "velocity"), array(angular_velocity, zeros, "angular_velocity")
         )
         remembered = {name: element.init() for name, element in self.elements.items()}
+        remembered |= {name: start for name, c in self.constraints.items() if (start := c.init()) is not None}
         for name, value in (memory or {}).items():
             if name not in remembered:
-                raise ValueError(f"memory for {name!r}, but the elements are {', '.join(sorted(remembered))}")
+                raise ValueError(f"memory for {name!r}, but those that remember are {', '.join(sorted(remembered))}")
             remembered[name] = value
         remembered = jax.tree.map(lambda x: jnp.asarray(x, dtype) if jnp.issubdtype(jnp.result_type(x), jnp.inexact) else x, remembered)
         if self.keep_ledger:
@@ -106,9 +109,13 @@ class System(eqx.Module):
             force_W = force_W + bias_force_W
         a_W, alpha_B = prepared.solve(kin.R_WB, force_W, moment_B + bias_moment_B)
         tensions: list[Array] = []
-        rows = self._rows(t, kin)
+        rows = rows_of(self.constraints, t, kin, state.memory)
         if rows:
             a_W, alpha_B, tensions = constrained_acceleration(rows, kin, a_W, alpha_B)
+            if any(name in state.memory for name in self.constraints):
+                for name, multipliers in self._by_constraint(t, kin, state.memory, tensions):
+                    if name in state.memory:
+                        memory_rate[name] = self.constraints[name].rate(state.memory[name], multipliers)
         if self.keep_ledger:
             powers = [e.power(t, kin, state.memory[n], command.get(n), wrenches[n]) for n, e in sorted(self.elements.items())]
             # An ideal constraint does no work; its stabilisation, and a jerk inside a step, do.
@@ -118,23 +125,45 @@ class System(eqx.Module):
         rates = BodyState(state.bodies.v_W, kin.q_WB.rate(kin.w_B).array(), a_W.array(), alpha_B.array())
         return State(rates, memory_rate), tensions
 
-    def _rows(self, t, kin: Kinematics):
-        return tuple(row for _, c in sorted(self.constraints.items()) for row in c.rows(t, kin))
+    def _by_constraint(self, t, kin: Kinematics, memory: dict, values: list[Array]) -> list[tuple[str, tuple[Array, ...]]]:
+        """Numbers of all rows, taken apart by constraint."""
+        out, start = [], 0
+        for name, constraint in sorted(self.constraints.items()):
+            count = len(constraint.rows(t, kin, memory.get(name)))
+            out.append((name, tuple(values[start : start + count])))
+            start += count
+        return out
+
+    @staticmethod
+    def _struck(bodies: BodyState, ago: Array | float, dv_W: Vec3, dw_B: Vec3) -> BodyState:
+        """The bodies after jumps of velocity that happened a short time ago."""
+        moved = bodies.p_WB + (ago * dv_W).array()
+        return BodyState(moved, bodies.q_WB, bodies.v_W + dv_W.array(), bodies.w_B + dw_B.array())
 
     def post_step(self, t: Array, state: State, prepared: Prepared) -> State:
-        """After a step: unit quaternions, projections of element memory, plastic impacts of constraints that close."""
+        """After a step: unit quaternions, projections by elements, plastic impacts of constraints that close."""
         q = Quat.of(state.bodies.q_WB).normalized().array()
         state = eqx.tree_at(lambda s: s.bodies.q_WB, state, q)
+        for _, element in sorted(self.elements.items()):
+            if type(element).imposed is not AbstractElement.imposed:
+                state = State(element.imposed(t, state.bodies, self.environment), state.memory)
         projected = [n for n, e in sorted(self.elements.items()) if type(e).post_step is not AbstractElement.post_step]
         if not projected and not self.constraints:
             return state
         kin = self.kinematics(state, prepared)
         memory = {**state.memory, **{n: self.elements[n].post_step(t, kin, state.memory[n]) for n in projected}}
         bodies = state.bodies
-        rows = self._rows(t, kin)
+        rows = rows_of(self.constraints, t, kin, memory)
         if rows:
-            dv, dw = plastic_impact(rows, kin)
-            bodies = BodyState(bodies.p_WB, bodies.q_WB, bodies.v_W + dv.array(), bodies.w_B + dw.array())
+            closing = [r.active & (r.rate < 0) for r in rows]
+            ago = time_since_contact(rows)
+            there = eqx.tree_at(lambda k: k.p_WB, kin, kin.p_WB - ago * kin.v_W)
+            dv, dw = plastic_impact(rows_of(self.constraints, t, there, memory), there, closing)
+            bodies = self._struck(bodies, ago, dv, dw)
+            # The tether turned since the contact: what is left of its rate, of either sign, goes as well.
+            here = self.kinematics(State(bodies, memory), prepared)
+            dv, dw = plastic_impact(rows_of(self.constraints, t, here, memory), here, closing, unilateral=False)
+            bodies = self._struck(bodies, 0.0, dv, dw)
             if self.keep_ledger:
                 before = prepared.kinetic_energy(kin.v_B, kin.w_B)
                 after = self.kinematics(State(bodies, memory), prepared)
@@ -172,12 +201,7 @@ class System(eqx.Module):
         """Multipliers of the constraints [N], one array (rows,) for each."""
         values = self._evaluate(t, state, command, prepared)[1]
         kin = self.kinematics(state, prepared)
-        out, start = {}, 0
-        for name, constraint in sorted(self.constraints.items()):
-            count = len(constraint.rows(t, kin))
-            out[name] = jnp.stack(values[start : start + count])
-            start += count
-        return out
+        return {name: jnp.stack(multipliers) for name, multipliers in self._by_constraint(t, kin, state.memory, values)}
 
     def outputs(self, t: Array, state: State, command: dict, prepared: Prepared) -> dict[str, dict[str, Array]]:
         """Logged quantities of every element that has some, by element name, with ``tension`` of each constraint; vmap it over a run."""

@@ -7,6 +7,7 @@ from jax import Array
 
 from skycrane.environment.air import AbstractWind, Air, NoWind
 from skycrane.environment.ground import Ground
+from skycrane.environment.water import Water
 
 GRAVITY = 9.81  # m/s^2
 
@@ -14,12 +15,13 @@ GRAVITY = 9.81  # m/s^2
 class Environment(eqx.Module):
     """What surrounds the bodies; elements reach it through ``kin.environment``.
 
-    ``gravity`` [m/s^2], along minus z; ``ground`` None where there is none.
+    ``gravity`` [m/s^2], along minus z; ``ground`` and ``water`` None where there is none.
     """
 
     gravity: Array | float = GRAVITY
     air: Air = Air()
     ground: Ground | None = None
+    water: Water | None = None
 
 
-__all__ = ["GRAVITY", "AbstractWind", "Air", "Environment", "Ground", "NoWind"]
+__all__ = ["GRAVITY", "AbstractWind", "Air", "Environment", "Ground", "NoWind", "Water"]
