@@ -74,7 +74,7 @@ class Tether(AbstractConstraint):
     offset_B: jax.Array
     length: float = 1.0
 
-    def rows(self, t, kin):
+    def rows(self, t, kin, memory):
         offset = Vec3.of(self.offset_B)
         top, bottom = kin.points((self.a,), offset), kin.points((self.b,), Vec3(0.0, 0.0, 0.0))
         d, v = bottom.p_W - top.p_W, bottom.v_W - top.v_W

@@ -14,8 +14,8 @@ the core moves the hull by ``(M + M_A) nu' + C(nu) nu = W``, in which the added 
     W_A = M_A (a_c - w x v_c, 0) + [ w x (h - h_r)_lin ; w x (h - h_r)_ang + v x h_lin - (v - v_c) x h_r,lin ]
 
 so that ``M_A nu_r' + C_A(nu_r) nu_r`` holds (Fossen 2011, ch. 8) with the Munk moment.  Damping is ``-s (D nu_r + Q |nu_r| nu_r)`` with s
-the immersed volume over that at rest, at most 1, and friction as in :mod:`skycrane.elements.skin`.  The water's velocity and acceleration are
-those at the reference point: the hull is short beside the waves.
+the immersed volume over that at rest, at most 1, and friction as in :mod:`skycrane.elements.skin`.  The water's velocity and acceleration
+are those at the reference point: the hull is short beside the waves.
 """
 
 from __future__ import annotations
