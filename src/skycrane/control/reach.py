@@ -98,6 +98,24 @@ def positive_margin(rows: np.ndarray) -> float:
     return float(found.x[-1]) if found.status == 0 and found.x[-1] > 1e-9 else 0.0
 
 
+def positive_null(rows: np.ndarray) -> np.ndarray | None:
+    """Thrusts (n,) with mean 1 that cancel, ``rows`` (6, n) @ thrusts = 0, the least of them as large as can be; None where none are
+    positive."""
+    from scipy.optimize import linprog
+
+    n = rows.shape[1]
+    # Unknowns thrusts (n) and the least of them: maximise that.
+    found = linprog(
+        np.r_[np.zeros(n), -1.0],
+        A_ub=np.hstack([-np.eye(n), np.ones((n, 1))]),
+        b_ub=np.zeros(n),
+        A_eq=np.vstack([np.hstack([rows, np.zeros((len(rows), 1))]), np.r_[np.ones(n), 0.0]]),
+        b_eq=np.r_[np.zeros(len(rows)), float(n)],
+        bounds=[(0.0, None)] * (n + 1),
+    )
+    return found.x[:n] if found.status == 0 and found.x[-1] > 1e-9 else None
+
+
 def carries_any_way(allocation: Allocation, force: float, vehicle: int = 0) -> bool:
     """Whether ``force`` [N] can be had in each of 26 directions in body axes, without moment."""
     from scipy.optimize import linprog

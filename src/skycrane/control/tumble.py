@@ -11,6 +11,15 @@ from skycrane.core.controller import AbstractReference, Target
 from skycrane.math.components import Quat, Vec3
 
 
+def ramped(t: Array, start: Array, ramp: Array) -> Array:
+    """Time at full rate that a motion is worth which begins at ``start`` and is at full rate after ``ramp``: its rate rises with two
+    continuous derivatives."""
+    length = jnp.maximum(ramp, 1e-9)
+    x = jnp.clip((t - start) / length, 0.0, 1.0)
+    # Integral of the smooth step 10 x^3 - 15 x^4 + 6 x^5.
+    return length * x**4 * (2.5 - 3.0 * x + x * x) + jnp.maximum(t - start - length, 0.0)
+
+
 class Tumble(AbstractReference):
     """Roll, pitch and yaw that grow at ``rate`` (k, 3) rad/s each, R = Rz(yaw) Ry(pitch) Rx(roll), round ``center_W`` (k, 3) m.
 
@@ -28,10 +37,7 @@ class Tumble(AbstractReference):
 
     def run(self, t: Array) -> Array:
         """Time (k,) at full rate that the turning is worth: its rate rises with two continuous derivatives."""
-        length = jnp.maximum(self.ramp, 1e-9)
-        x = jnp.clip((t - self.start) / length, 0.0, 1.0)
-        # Integral of the smooth step 10 x^3 - 15 x^4 + 6 x^5.
-        return length * x**4 * (2.5 - 3.0 * x + x * x) + jnp.maximum(t - self.start - length, 0.0)
+        return ramped(t, self.start, self.ramp)
 
     def _position(self, t: Array) -> Array:
         angle = self.circle_rate * self.run(t)
@@ -58,10 +64,10 @@ class Tumble(AbstractReference):
         (p, v), (_, a) = derivative(lambda s: derivative(self._position, s), t)
         q, q_rate = jax.jvp(self._attitude, (t,), (jnp.ones_like(t),))
         # q' = q (0, w) / 2 with w in body axes.
-        return Target(p, v, a, q, _body_rate(Quat.of(q), Quat.of(q_rate)).array())
+        return Target(p, v, a, q, body_rate(Quat.of(q), Quat.of(q_rate)).array())
 
 
-def _body_rate(q: Quat, rate: Quat) -> Vec3:
+def body_rate(q: Quat, rate: Quat) -> Vec3:
     """Angular velocity in body axes of a unit quaternion with a time derivative: the vector part of 2 q* q'."""
     real, v = q.w, Vec3(q.x, q.y, q.z)
     turned = Vec3(rate.x, rate.y, rate.z)

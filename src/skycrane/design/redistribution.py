@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from skycrane.control.reach import positive_null
+
 
 def rule_17(B: np.ndarray, wrench: np.ndarray, null: np.ndarray) -> np.ndarray:
     """Thrusts (..., n) of the paper's rule for wrenches (..., 6); the first six rotors must span all directions."""
@@ -37,19 +39,6 @@ def bounded(B: np.ndarray, wrench: np.ndarray) -> np.ndarray:
     from skycrane.design.verify import smallest_peak
 
     return smallest_peak(B, wrench, np.ones(B.shape[1]))
-
-
-def positive_null(B: np.ndarray) -> np.ndarray | None:
-    """A null vector (n,) of the map with mean 1 whose least part is as large as can be; None where none is positive."""
-    from scipy.optimize import linprog
-
-    n = B.shape[1]
-    found = linprog(
-        np.r_[np.zeros(n), -1.0], A_ub=np.hstack([-np.eye(n), np.ones((n, 1))]), b_ub=np.zeros(n),
-        A_eq=np.vstack([np.hstack([B, np.zeros((6, 1))]), np.r_[np.ones(n), 0.0]]), b_eq=np.r_[np.zeros(6), float(n)],
-        bounds=[(0.0, None)] * (n + 1),
-    )  # fmt: skip
-    return found.x[:n] if found.status == 0 and found.x[-1] > 1e-9 else None
 
 
 @dataclass(frozen=True)
