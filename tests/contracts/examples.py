@@ -12,8 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 import skycrane
+from skycrane.control.backstepping import Backstepping, BacksteppingGains
+from skycrane.control.model import VehicleModel
 from skycrane.control.pid import CascadedPid
 from skycrane.control.pose import FullPoseControl, GeometricControl
+from skycrane.control.redistribution import Shift
+from skycrane.control.rigid_regressor import Inertial
 from skycrane.control.timing import Delayed, EveryNth, RotorSpeeds
 from skycrane.core.bodies import Bodies
 from skycrane.core.chain import WORLD
@@ -27,13 +31,14 @@ from skycrane.elements.push import Push
 from skycrane.elements.rotor_aero import Blade, BladeElementRotors
 from skycrane.elements.rotors import Rotors
 from skycrane.elements.slaved import SlavedBuoy, SourceAzimuth
+from skycrane.elements.surface import SurfaceContact
 from skycrane.environment.air import Air, SteadyWind
 from skycrane.environment.environment import Environment
 from skycrane.environment.ground import Ground
 from skycrane.environment.water import Current, Water
 from skycrane.environment.waves import Waves
 from skycrane.loads.buoy import friction_of, twin_buoy
-from skycrane.vehicles.layout import ring
+from skycrane.vehicles.layout import Layout, ring
 from skycrane.vehicles.multirotor import Multirotor
 
 RNG = np.random.default_rng(3)
@@ -93,6 +98,9 @@ _BUOY = twin_buoy(9.0, (1.0, 0.3, 0.4), 0.8, center_height=-0.05, linear=normal(
 ELEMENTS["hull"] = eqx.tree_at(lambda h: h.skin, _BUOY.element(1), friction_of(_BUOY.columns, 1.0), is_leaf=lambda x: x is None)
 ELEMENTS["slaved_buoy"] = SlavedBuoy(1, jnp.array([0.8, 0.3, 6.0]), jnp.array([1.0, 2.0, 30.0]), 1.5)
 ELEMENTS["source_azimuth"] = SourceAzimuth(Push((0,), normal(1, 3), normal(1, 3), normal(1, 3)), 1, 0, 0.1)
+ELEMENTS["surface"] = SurfaceContact(
+    (0, 1), jnp.array([[0.3, -0.2, 0.1], [-0.1, 0.4, 0.2]]), jnp.array([3.0, -2.0, 4.0]), jnp.array([0.6, 0.0, -0.8]), stiffness=50.0
+)
 COMMANDS = {
     "cables": jnp.array([2.0, 2.5, 3.0]),
     "rotors": jnp.asarray(RNG.uniform(100, 600, (2, 5))),
@@ -125,6 +133,41 @@ def _hexarotor(cant):
     )  # fmt: skip
 
 
+def _omni():
+    """Seven rotors, the seventh of which balances six in a cubic arrangement."""
+    place = 0.3 * np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1.0]])
+    axis = np.array([[0, 0.2, 1], [0.2, 0, 1], [1, 0.1, 0.2], [1, 0, -0.2], [0, 1, 0.1], [-0.1, 1, 0]])
+    axis /= np.linalg.norm(axis, axis=1, keepdims=True)
+    push, turn = -axis.sum(0), -np.cross(place, axis).sum(0)
+    # A force and a moment along it would need a screw: reaction torque of the right size makes the seventh rotor one.
+    ratio = -(push @ turn) / (push @ push)
+    place = np.concatenate([place, [np.cross(push, turn) / (push @ push)]])
+    axis = np.concatenate([axis, [push / np.linalg.norm(push)]])
+    k_F = np.full(7, 8e-6)
+    k_M = np.concatenate([np.zeros(6), [abs(ratio) * 8e-6]])
+    layout = Layout(place, axis, np.concatenate([np.ones(6), [np.sign(ratio)]]))
+    return Multirotor.create(
+        1.4,
+        (0.06, 0.07, 0.08),
+        layout,
+        k_F,
+        k_M,
+        speed_min=300.0,
+        speed_max=2500.0,
+        time_up=0.02,
+        time_down=0.03,
+        com_B=(0.01, -0.005, 0.02),
+    )
+
+
+def _backstepping(craft):
+    model = VehicleModel.of(craft)
+    gains = BacksteppingGains(*(jnp.full((1, 3), v) for v in (1.5, 3.0, 6.0, 0.5)))
+    start = Inertial.of(model.mass, model.com_B, model.inertia_B)
+    return Backstepping(model, gains, jnp.array([[0.2, -0.1, -0.3]]), start, Shift.of(model.allocation))
+
+
+OMNI = _omni()
 FLAT, CANTED = _hexarotor(0.0), _hexarotor(25.0)
 _HELD = {"rotors": jnp.full((1, 6), 600.0)}
 # Controller, the vehicle that it flies, and whether it brings it back to a hover.
@@ -134,6 +177,7 @@ CONTROLLERS = {
     "geometric": (GeometricControl.of(FLAT), FLAT, True),
     "cascaded_pid": (CascadedPid.of(FLAT), FLAT, True),
     "full_pose": (FullPoseControl.of(CANTED), CANTED, True),
+    "backstepping": (_backstepping(OMNI), OMNI, True),
     "delayed": (Delayed(GeometricControl.of(FLAT), _HELD, 2), FLAT, True),
     "every_nth": (EveryNth(GeometricControl.of(FLAT), _HELD, 2), FLAT, True),
     "team": (Team({"uav": GeometricControl.of(FLAT)}), FLAT, True),

@@ -5,8 +5,8 @@ The end-effector sits at r_e from B; p_e = p + R r_e.  With pose errors e_p = p_
     SO(3):  e_R = 1/2 (R_d^T R - R^T R_d)^vee,  c = e_R,            V_1 = 1/2 |e_p|^2 + 1/2 tr(I - R_d^T R)
     Euler:  e_R = Theta - Theta_d,              c = J_r^T e_R,      V_1 = 1/2 |e_p|^2 + 1/2 |e_R|^2
 
-(z-y-x angles; the paper's form, for comparison: it breaks down at a pitch of 90 degrees), the wanted velocity alpha = (alpha_v, alpha_w) at B
-in body axes makes V_1 fall:
+(z-y-x angles; the paper's form, for comparison: it breaks down at a pitch of 90 degrees), the wanted velocity alpha = (alpha_v,
+alpha_w) at B in body axes makes V_1 fall:
 
     alpha_w = R^T R_d w_d - K_R e_R   (Euler: J_r^-1 (Theta_d' - K_R e_R)),      alpha_v = R^T (p_d' - K_p e_p) - alpha_w x r_e
 
@@ -47,8 +47,8 @@ from skycrane.math.components import Mat3, Vec3
 
 
 class BacksteppingGains(eqx.Module):
-    """Gains (k, 3) or (3,): ``position`` K_p 1/s (world axes), ``attitude`` K_R 1/s, ``velocity`` N s/m and ``rate`` N m s of K (body axes);
-    adaptation Gamma of ``mass`` (scalar), ``moment``, ``inertia`` and Gamma_w of ``force`` and ``torque`` (scalars, 0 to leave it out)."""
+    """Gains (k, 3) or (3,): ``position`` K_p 1/s (world axes), ``attitude`` K_R 1/s, ``velocity`` N s/m and ``rate`` N m s of K
+    (body axes); adaptation Gamma of ``mass``, ``moment``, ``inertia`` and Gamma_w of ``force`` and ``torque`` (scalars, 0 for none)."""
 
     position: Array
     attitude: Array
@@ -62,8 +62,8 @@ class BacksteppingGains(eqx.Module):
 
 
 class ForceTask(eqx.Module):
-    """Press against a surface: from ``start`` (k,) s on the target moves by s along minus ``normal_W`` (k, 3), which points from the surface
-    to the tool, with s' = ``gain`` (k,) m/(N s) times (``force`` (k,) N - felt force), 0 <= s <= ``depth`` (k,) m.
+    """Press against a surface: from ``start`` (k,) s on the target moves by s along minus ``normal_W`` (k, 3), which points from the
+    surface to the tool, with s' = ``gain`` (k,) m/(N s) times (``force`` (k,) N - felt force), 0 <= s <= ``depth`` (k,) m.
 
     ``element`` (static) is the contact that feels the force, ``points`` (static) its points that belong to the vehicles.
     """

@@ -1,6 +1,6 @@
 """Roll, pitch and yaw (z-y-x) in components, for control laws written in them; singular at a pitch of 90 degrees.
 
-    R = Rz(psi) Ry(theta) Rx(phi),     Theta' = J_r(Theta) w,     w in body axes
+R = Rz(psi) Ry(theta) Rx(phi),     Theta' = J_r(Theta) w,     w in body axes
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of the six inertia p
 
 
 class Inertial(eqx.Module):
-    """Inertial parameters of k bodies: ``mass`` (k,) kg, ``moment`` (k, 3) kg m of mass about B, ``inertia`` (k, 6) kg m^2 about B, order xx,
-    yy, zz, xy, xz, yz."""
+    """Inertial parameters of k bodies: ``mass`` (k,) kg, ``moment`` (k, 3) kg m of mass about B, ``inertia`` (k, 6) kg m^2 about B, order
+    xx, yy, zz, xy, xz, yz."""
 
     mass: Array
     moment: Array

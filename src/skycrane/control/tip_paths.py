@@ -1,6 +1,6 @@
 """Wanted motions of an end-effector, and what they ask of the vehicle that carries it.
 
-    p = p_e - R r_e,    p' = p_e' - R (w x r_e),    p'' = p_e'' - R (w' x r_e + w x (w x r_e))
+p = p_e - R r_e,    p' = p_e' - R (w x r_e),    p'' = p_e'' - R (w' x r_e + w x (w x r_e))
 """
 
 from __future__ import annotations

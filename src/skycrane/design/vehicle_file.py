@@ -57,6 +57,9 @@ def vehicle_toml(problem: Problem, position: np.ndarray, direction: np.ndarray, 
     for r, f, spin in zip(position, F, problem.spin, strict=True):
         lines += ["[[vehicle.rotors]]", f"position = {_row(r)}", f"axis = {_row(f)}", f'spin = "{"ccw" if spin > 0 else "cw"}"', ""]
     lines += [
+        "[vehicle.end_effector]",
+        f"position = {_row(tip)}  # m",
+        "",
         "[vehicle.initial]",
         "position = [0.0, 0.0, 2.0]            # m",
         f"rotors = [{', '.join(f'{w:.6f}' for w in np.clip(speeds, 150.0, SPEED_MAX))}]  # rad/s, level hover",
@@ -66,7 +69,7 @@ def vehicle_toml(problem: Problem, position: np.ndarray, direction: np.ndarray, 
         "size = [0.12, 0.12, 0.12]",
         "",
         "[control]",
-        'kind = "full_pose"',
+        'kind = "backstepping"',
         "",
     ]
     return "\n".join(lines)

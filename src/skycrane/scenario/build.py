@@ -36,6 +36,8 @@ from .places import rotor_groups, rotor_place
 from .scenario import SINGLE, Scenario
 from .surroundings import environment_of
 from .timeline import timeline_of
+from .tool import BacksteppingControl
+from .tool_build import backstepping_of, led, surface_of, tip_of
 
 INTEGRATORS = {**EXPLICIT, "linearly_implicit": LinearlyImplicit}
 
@@ -91,13 +93,15 @@ def build(scenario: Scenario) -> Built:
     )
     alone_flown = {name: v for name, v in fleet.items() if name not in scenario.team_vehicles}
     controllers = {
-        name: controller_of(
+        name: backstepping_of(scenario, name, crafts[name], rotor_place(scenario, name)[0])
+        if isinstance(v.control, BacksteppingControl)
+        else controller_of(
             v, crafts[name], scenario.bodies.index(name), rotor_place(scenario, name)[0], gravity,
             scenario.run.tick, steady_speeds(v.spec, hover[name]), throttle_of(v.spec),
         )
         for name, v in alone_flown.items()
     }  # fmt: skip
-    references = {name: reference_of(v.control, v.reference, v.spec.initial) for name, v in alone_flown.items()}
+    references = {name: led(v, reference_of(v.control, v.reference, v.spec.initial)) for name, v in alone_flown.items()}
     if scenario.team is not None:
         load = scenario.team.load
         controllers[load] = crew_of(scenario, crafts, loads, members)
@@ -168,10 +172,13 @@ def _elements(scenario: Scenario, crafts: dict[str, Multirotor], hover: dict[str
             dissipation=ground.dissipation,
             friction=ground.friction,
         )
+    elements |= surface_of(scenario)
     pushes = [event for event in scenario.events if isinstance(event, PushEvent)]
     if pushes:
-        still = jnp.zeros((len(pushes), 3))
-        elements["push"] = Push(tuple(index[event.body or SINGLE] for event in pushes), still, still, still)
+        still, bodies = jnp.zeros((len(pushes), 3)), [event.body or SINGLE for event in pushes]
+        tips = [tip_of(fleet[name]) if event.end_effector else np.zeros(3) for name, event in zip(bodies, pushes, strict=True)]
+        turns = still if any(any(event.torque) for event in pushes) else None
+        elements["push"] = Push(tuple(index[name] for name in bodies), still, jnp.asarray(np.array(tips)), still, turns)
     return elements
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from .base import Count, Number, Spec, Time, Unit
+from .tool import BacksteppingControl
 
 RotorSpeed = Annotated[Number, Field(ge=0, le=1e5), Unit("rad/s")]
 
@@ -102,4 +103,6 @@ class RotorSpeedsControl(Spec):
     speeds: Speeds = Field(description="of all rotors, or of each")
 
 
-ControlSpec = Annotated[GeometricControl | FullPoseControl | CascadedPidControl | RotorSpeedsControl, Field(discriminator="kind")]
+ControlSpec = Annotated[
+    GeometricControl | FullPoseControl | CascadedPidControl | BacksteppingControl | RotorSpeedsControl, Field(discriminator="kind")
+]

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Count, Degrees, Force, Impulse, Length, Number, Period, Position, Problem, Spec, Time, Unit, Velocity, refuse
+from .base import Count, Degrees, Flag, Force, Impulse, Length, Number, Period, Position, Problem, Spec, Time, Unit, Velocity, refuse
+from .tool import Torque
 
 MAX_EVENTS = 1000
 
@@ -35,13 +36,15 @@ class ImpulseEvent(Spec):
 
 
 class PushEvent(Spec):
-    """A steady force for a while, at the reference point."""
+    """A steady force, and perhaps a torque, for a while, at the reference point or at the end-effector."""
 
     kind: Literal["push"]
     time: Time = Field(description="of its beginning, from the start of the run")
     duration: Period = Field(description="how long it lasts")
     body: str | None = Field(default=None, description="which body; may be left out where there is only one")
     force: tuple[Force, Force, Force] = Field(description="world axes")
+    torque: tuple[Torque, Torque, Torque] = Field(default=(0.0, 0.0, 0.0), description="world axes")
+    end_effector: Flag = Field(default=False, description="whether it acts at the body's end-effector")
 
 
 class WindEvent(Spec):

@@ -9,11 +9,12 @@ import numpy as np
 
 from skycrane.control.references import Circle, FigureEight, Hover
 from skycrane.control.splines import Sampled, Waypoints
+from skycrane.control.tip_paths import Sweep
 from skycrane.control.tumble import Tumble
 from skycrane.core.controller import AbstractReference
 
 from .control import RotorSpeedsControl
-from .reference import CircleReference, HoverReference, PathReference, TumbleReference, WaypointsReference
+from .reference import CircleReference, HoverReference, PathReference, SweepReference, TumbleReference, WaypointsReference
 
 
 def reference_of(control: Any, spec: Any, initial: Any) -> AbstractReference | None:
@@ -40,6 +41,14 @@ def reference_of(control: Any, spec: Any, initial: Any) -> AbstractReference | N
             "start": spec.start, "ramp": spec.ramp, "radius": spec.radius, "circle_rate": 2 * np.pi / spec.circle_period,
         }  # fmt: skip
         return Tumble(**{name: jnp.array([value], dtype=float) for name, value in numbers.items()})
+    if isinstance(spec, SweepReference):
+        swing = np.deg2rad([spec.roll_deg, spec.pitch_deg, spec.yaw_deg])
+        numbers = {
+            "center_W": spec.center, "radius": spec.radius, "circle_rate": 2 * np.pi / spec.period, "swing": swing,
+            "swing_rate": 2 * np.pi / np.array([spec.roll_period, spec.pitch_period, spec.yaw_period]), "ramp": spec.ramp,
+            "stop": 1e9 if spec.stop is None else spec.stop,
+        }  # fmt: skip
+        return Sweep(**{name: jnp.array([value], dtype=float) for name, value in numbers.items()})
     center_W, phase, yaw = np.array([*spec.center, spec.height]), np.deg2rad(spec.phase_deg), np.deg2rad(spec.yaw_deg)
     options: dict[str, Any] = {"phase": phase, "ramp": spec.ramp, "yaw": yaw, "heading": spec.heading}
     if isinstance(spec, CircleReference):

@@ -21,6 +21,7 @@ from skycrane.vehicles.multirotor import Multirotor
 from .control import CascadedPidControl, GainsSpec, PidGainsSpec, RotorSpeedsControl
 from .control import FullPoseControl as FullPoseSpec
 from .scenario import Vehicle
+from .tool import BacksteppingControl
 
 
 class Throttled(AbstractController):
@@ -59,6 +60,7 @@ def controller_of(
     """  # fmt: skip
     control = vehicle.control
     flown: AbstractController
+    assert not isinstance(control, BacksteppingControl)  # has a builder of its own
     if isinstance(control, RotorSpeedsControl):
         flown = Constant({element: jnp.broadcast_to(jnp.array(control.speeds, dtype=float), (1, craft.count))})
     else:

@@ -33,6 +33,7 @@ from .loader import LoadedScenario
 from .places import rotor_groups
 from .scenario import Scenario
 from .scene import scene
+from .tool_build import tool_metrics
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -120,6 +121,7 @@ def _metrics(run: Run, built: Built, targets: Any, samples: Samples) -> dict[str
             elements = {**system.elements, element: rotors.quadratic(float(system.environment.air.density))}
             system = eqx.tree_at(lambda s: s.elements, system, elements)
     out = metrics(run, system, targets, samples=samples._replace(command=command)) | lift_metrics(built, samples)
+    out |= tool_metrics(built, samples)
     lowest = [float(log["state_of_charge"].min()) for log in samples.outputs.values() if "state_of_charge" in log]
     return out | ({"charge_min_fraction": min(lowest)} if lowest else {})
 

@@ -130,7 +130,24 @@ class TumbleReference(Spec):
     circle_period: Period = Field(default=10.0, description="of one round of that circle")
 
 
+class SweepReference(Spec):
+    """Round a horizontal circle while roll, pitch and yaw swing; for vehicles that push every way."""
+
+    kind: Literal["sweep"]
+    center: Position = Field(description="of the circle, world axes")
+    radius: Annotated[Number, Field(ge=0, le=1e3), Unit("m")] = Field(default=0.5, description="of the circle; 0 to stay there")
+    period: Period = Field(default=12.0, description="of one round")
+    roll_deg: Degrees = Field(default=0.0, description="how far roll swings each way")
+    roll_period: Period = Field(default=10.0, description="of its swing")
+    pitch_deg: Degrees = Field(default=0.0, description="how far pitch swings each way")
+    pitch_period: Period = Field(default=12.0, description="of its swing")
+    yaw_deg: Degrees = Field(default=0.0, description="how far yaw swings each way")
+    yaw_period: Period = Field(default=12.0, description="of its swing")
+    ramp: Time = Field(default=0.0, description="in which the motion gets up to speed, and comes to rest")
+    stop: Period | None = Field(default=None, description="when it begins to come to rest; never by default")
+
+
 ReferenceSpec = Annotated[
-    HoverReference | WaypointsReference | CircleReference | FigureEightReference | PathReference | TumbleReference,
+    HoverReference | WaypointsReference | CircleReference | FigureEightReference | PathReference | TumbleReference | SweepReference,
     Field(discriminator="kind"),
 ]

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from .base import Name, Problem, Spec, refuse_if_any
 from .cables import MAX_CABLES, WORLD, CableSpec
 from .cargo import LoadSpec
-from .control import ControlSpec, FeedbackControl, GeometricControl, RotorSpeedsControl
+from .control import BacksteppingControl, ControlSpec, FeedbackControl, GeometricControl, RotorSpeedsControl
 from .environment import EnvironmentSpec
 from .events import (
     MAX_EVENTS,
@@ -154,10 +154,26 @@ class Scenario(Spec):
                 elif round(ticks) > MAX_DELAY:
                     wanted = f"is {round(ticks)} control periods; at most {MAX_DELAY} are allowed"
                     problems.append(Problem((*table, "delay"), wanted, control.delay))
+            problems += self._tool_problems(vehicle, table)
             options = vehicle.spec.rotor
             if options is not None and options.ground_effect is not None and self.environment.ground is None:
                 wanted = "needs [environment.ground]"
                 problems.append(Problem((*vehicle.path, "rotor", "ground_effect"), wanted))
+        return problems
+
+    def _tool_problems(self, vehicle: Vehicle, table: tuple[str, ...]) -> list[Problem]:
+        control, problems = vehicle.control, []
+        if not isinstance(control, BacksteppingControl):
+            return []
+        if vehicle.spec.rotor_count < 7:
+            wanted = f"backstepping needs seven or more rotors that push every way; this vehicle has {vehicle.spec.rotor_count}"
+            problems.append(Problem((*table, "kind"), wanted))
+        if control.press is not None and (self.environment.surface is None or vehicle.spec.end_effector is None):
+            problems.append(Problem((*table, "press"), "needs [environment.surface] and an end-effector of the vehicle"))
+        if control.known_wrenches and control.wrench not in ("known", "felt"):
+            problems.append(Problem((*table, "known_wrenches"), 'needs wrench = "known" or "felt"'))
+        if control.wrench == "felt" and control.press is None:
+            problems.append(Problem((*table, "wrench"), '"felt" needs the table press: its sensor is the one that feels'))
         return problems
 
     def _sensor_problems(self) -> list[Problem]:
@@ -262,7 +278,11 @@ class Scenario(Spec):
                 if name in self.fleet and event.rotor > (count := self.fleet[name].spec.rotor_count):
                     problems.append(Problem((*at, "rotor"), f"{name} has no such rotor; its rotors are 1 to {count}", event.rotor))
             elif isinstance(event, (ImpulseEvent, PushEvent)):
-                problems += self._name_problems((*at, "body"), event.body or self._only_one(), "body")
+                name = event.body or self._only_one()
+                problems += self._name_problems((*at, "body"), name, "body")
+                tools = [known for known, v in self.fleet.items() if v.spec.end_effector is not None]
+                if isinstance(event, PushEvent) and event.end_effector and name in self.bodies and name not in tools:
+                    problems.append(Problem((*at, "end_effector"), f"{name} has no end-effector"))
             elif isinstance(event, WindEvent) and self.environment.mean_wind is None:
                 wanted = 'needs [environment.wind] with kind = "steady" (velocity = [0, 0, 0] for still air at first)'
                 wanted += ' or "shear", or a "sum" with exactly one of them'

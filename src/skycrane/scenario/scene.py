@@ -67,6 +67,10 @@ def _vehicle(name: str, spec: VehicleSpec) -> dict[str, Any]:
             shapes.append({"kind": "rod", "from": com_B.tolist(), "to": hub_B.tolist(), "radius": 0.025 * reach})
         rotor = {"kind": "rotor", "radius": radius, "position": hub_B.tolist(), "name": f"{name}/{i + 1}"}
         shapes.append({**rotor, "axis": layout.axis_B[i].tolist(), "spin": int(layout.spin[i])})
+    if spec.end_effector is not None:
+        tip = list(spec.end_effector.position)
+        shapes.append({"kind": "rod", "from": com_B.tolist(), "to": tip, "radius": 0.02 * reach})
+        shapes.append({"kind": "sphere", "radius": 0.03 * reach, "position": tip})
     for foot in spec.feet or ():
         # A leg down from above the foot, at the height of the body and halfway in.
         top = [0.5 * foot[0], 0.5 * foot[1], float(com_B[2]) - 0.4 * size[2]]

@@ -16,6 +16,7 @@ from .pilots import model_of, model_path
 from .places import rotor_place
 from .scenario import Scenario
 from .surroundings import mean_wind_path
+from .tool_build import leads_the_tip
 
 
 def timeline_of(scenario: Scenario, controllers: Mapping[str, Any]) -> Timeline:
@@ -33,6 +34,9 @@ def timeline_of(scenario: Scenario, controllers: Mapping[str, Any]) -> Timeline:
             path = f"system.elements.push.force_W[{push}]"
             force_W = jnp.array(event.force, dtype=float)
             events += [Event(path, time, force_W), Event(path, time + event.duration, jnp.zeros(3))]
+            if any(event.torque):
+                path = f"system.elements.push.moment_W[{push}]"
+                events += [Event(path, time, jnp.array(event.torque, dtype=float)), Event(path, time + event.duration, jnp.zeros(3))]
             push += 1
         elif isinstance(event, WindEvent):
             events.append(Event(mean_wind_path(scenario), time, jnp.array(event.velocity, dtype=float)))
@@ -46,6 +50,8 @@ def timeline_of(scenario: Scenario, controllers: Mapping[str, Any]) -> Timeline:
         elif isinstance(event, TargetEvent):
             name = event.vehicle or (scenario.bodies[0] if scenario.team is None else scenario.team.load)
             path = "reference" if scenario.vehicle is not None else f"reference.{name}"
+            if name in scenario.fleet and leads_the_tip(scenario.fleet[name]):
+                path += ".path"
             if event.position is not None:
                 events.append(Event(f"{path}.position_W[0]", time, jnp.array(event.position, dtype=float)))
             if event.yaw_deg is not None:

@@ -22,6 +22,7 @@ from .base import (
 )
 from .rotor_options import BatterySpec
 from .rotors import MAX_ROTORS, LayoutSpec, RotorCoefficients, RotorDefaults, RotorNumbers, RotorSpec, quadratic_keys
+from .tool import EndEffectorSpec
 
 MAX_FEET = 64
 
@@ -109,6 +110,7 @@ class VehicleSpec(Spec):
     feet: tuple[Position, ...] | None = Field(
         default=None, description="points that touch the ground, body axes, 1 to 64; by default four below the body"
     )
+    end_effector: EndEffectorSpec | None = Field(default=None, description="a tool at the end of a bar; leave out for none")
     drag: DragSpec | None = Field(default=None, description="leave out for none")
     visual: VisualSpec = Field(default=VisualSpec(), description="how it is drawn")
     initial: InitialSpec = Field(default=InitialSpec(), description="the state to start from")
