@@ -135,19 +135,22 @@ class Evaluator:
             least["condition number"] = (log_condition - kappa)[None]
         if problem.sigma_min > 0:
             least["smallest singular value"] = (sigma - np.log(problem.sigma_min))[None]
+        spare = margin.min()
         least["wake clearance"] = self._apart(found["wakes"], r, F) - problem.clearance - margin
         if problem.disk_clearance is not None:
-            least["disk clearance"] = self._apart(found["disks"], r, F) - problem.disk_clearance
+            least["disk clearance"] = self._apart(found["disks"], r, F) - problem.disk_clearance - spare
         k, _ = self.single
         foot, normal, distance = found["end_effector"]
         moved = ((e - point_of(foot, r[k], F[k])) * normal).sum(-1)
-        least["end-effector clearance"] = jnp.minimum(distance + moved - jax.lax.stop_gradient(moved), FAR) - problem.end_effector_clearance
+        least["end-effector clearance"] = (
+            jnp.minimum(distance + moved - jax.lax.stop_gradient(moved), FAR) - problem.end_effector_clearance - spare
+        )
         for number, body in enumerate(problem.bodies):
             p = point_of(found[f"body {number + 1}"], r[k], F[k])[:, None]
-            least[f"clearance of body {number + 1}"] = jnp.minimum(outside(body)(p)[:, 0], FAR) - problem.body_clearance
+            least[f"clearance of body {number + 1}"] = jnp.minimum(outside(body)(p)[:, 0], FAR) - problem.body_clearance - spare
         if problem.boom_radius is not None:
             p = point_of(found["boom"], r[k], F[k])[:, None]
-            least["boom clearance"] = jnp.minimum(self._boom(e)(p)[:, 0], FAR) - problem.body_clearance
+            least["boom clearance"] = jnp.minimum(self._boom(e)(p)[:, 0], FAR) - problem.body_clearance - spare
         reach = jnp.sqrt((e * e).sum() + 1e-12)
         least["end-effector reach"] = jnp.stack([reach - problem.reach[0], problem.reach[1] - reach])
         size = jnp.sqrt((r * r).sum())

@@ -14,7 +14,7 @@ from skycrane.design.rows import ROUGH, SHARP, Evaluator
 
 FEASIBLE = 1e-5  # largest violation of a row that a first optimisation may leave
 POLISHED, GOOD = 2e-7, 9e-7  # after polishing: what ends it, and what is within the tolerance of the check
-SPARE = 1e-6  # m, asked of clearances beyond the limit
+SPARE = 5e-6  # m, asked of clearances beyond the limit
 MOST, MOST_POLISH = 400, 250  # evaluations
 ROUNDS = 3  # of polishing: each corrects the clearances by what the certified distances say
 
