@@ -1,0 +1,1 @@
+"""Whole systems, wired together from vehicles, loads, elements and controllers."""
