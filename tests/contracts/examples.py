@@ -18,6 +18,7 @@ from skycrane.control.pid import CascadedPid
 from skycrane.control.pose import FullPoseControl, GeometricControl
 from skycrane.control.redistribution import Shift
 from skycrane.control.rigid_regressor import Inertial
+from skycrane.control.surge import IncrementalSurgeControl
 from skycrane.control.timing import Delayed, EveryNth, RotorSpeeds
 from skycrane.core.bodies import Bodies
 from skycrane.core.chain import WORLD
@@ -38,6 +39,7 @@ from skycrane.environment.ground import Ground
 from skycrane.environment.water import Current, Water
 from skycrane.environment.waves import Waves
 from skycrane.loads.buoy import friction_of, twin_buoy
+from skycrane.systems.tethered_buoy import record_uav, surge_control
 from skycrane.vehicles.layout import Layout, ring
 from skycrane.vehicles.multirotor import Multirotor
 
@@ -168,7 +170,7 @@ def _backstepping(craft):
 
 
 OMNI = _omni()
-FLAT, CANTED = _hexarotor(0.0), _hexarotor(25.0)
+FLAT, CANTED, TOWING = _hexarotor(0.0), _hexarotor(25.0), record_uav()
 _HELD = {"rotors": jnp.full((1, 6), 600.0)}
 # Controller, the vehicle that it flies, and whether it brings it back to a hover.
 CONTROLLERS = {
@@ -181,6 +183,8 @@ CONTROLLERS = {
     "delayed": (Delayed(GeometricControl.of(FLAT), _HELD, 2), FLAT, True),
     "every_nth": (EveryNth(GeometricControl.of(FLAT), _HELD, 2), FLAT, True),
     "team": (Team({"uav": GeometricControl.of(FLAT)}), FLAT, True),
+    "surge": (surge_control(TOWING, 4e-3, share=jnp.array(0.9), speed_time=jnp.array(2.5)), TOWING, False),
+    "incremental_surge": (surge_control(TOWING, 4e-3, IncrementalSurgeControl, water_time=jnp.array(0.2)), TOWING, False),
 }
 
 

@@ -5,7 +5,6 @@ With the errors of their program switched on (see :mod:`skycrane.elements.slaved
 
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -12,8 +12,9 @@ The tether runs from the buoy to the UAV with length r, elevation al and azimuth
 
 (Kourani and Daher, "A tethered quadrotor UAV-buoy system for marine locomotion" and its three-dimensional sequel; the feed-forward of r_b''
 in u_al has the factor that their program lacks.)  V is the filtered speed reference, c_p the filtered taut flag, and T the least tension,
-``D0 |V - nu_x| / cos al`` and at least 5 N, D0 the buoy's friction at V.  Thrust along body z and the attitude (roll, pitch, yaw of Rz Rx Ry)
-follow from u; the attitude loop is ``tau = J (-k_p e - int(k_i e) - k_d e' + Theta_d'') + w x J w`` with e' against the rate of the reference.
+``D0 |V - nu_x| / cos al`` and at least 5 N, D0 the buoy's friction at V.  Thrust along body z and the attitude (roll, pitch, yaw of Rz Rx
+Ry) follow from u; the attitude loop is ``tau = J (-k_p e - int(k_i e) - k_d e' + Theta_d'') + w x J w`` with e' against the rate of the
+reference.
 
 :class:`IncrementalSurgeControl` replaces the pulling law: it measures the tension (from thrust and acceleration of the UAV) and the
 acceleration of the buoy, and asks for
@@ -29,7 +30,6 @@ from __future__ import annotations
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -44,15 +44,18 @@ from skycrane.math.components import Mat3, Quat, Vec3, safe_sqrt
 QUARTER = jnp.pi / 4
 
 
+Gain = Any  # a number, or three
+
+
 class Loop(eqx.Module):
     """Gains of one loop, and bounds of its error, of its error's rate and of its integral term."""
 
-    kp: Array | float
-    ki: Array | float = 0.0
-    kd: Array | float = 0.0
+    kp: Gain
+    ki: Gain = 0.0
+    kd: Gain = 0.0
     error_max: Array | float = jnp.inf
     rate_max: Array | float = jnp.inf
-    integral_max: Array | float = jnp.inf
+    integral_max: Gain = jnp.inf
 
     def __call__(self, integral: Array, error: Array, rate: Array | float, dt: Array | float) -> tuple[Array, Array]:
         """Feedback, and the integral term a period later."""
@@ -267,7 +270,7 @@ class SurgeControl(AbstractController):
 
         # Logic and references.
         taut = tow.r >= L - self.taut_margin
-        nu_x, nu_y = tow.nu
+        nu_x = tow.nu[0]
         wanted = plan.speed > 0
         on = memory.active | (nu_x <= plan.speed - self.switch_on)
         active = wanted & on & (nu_x < plan.speed + self.switch_off) & (tow.r > self.shortest)

@@ -51,7 +51,9 @@ class StepPlan(AbstractSurgePlan):
         """
         times, speeds, azimuths = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (times, speeds, azimuths_deg))
         if not times.shape == speeds.shape == azimuths.shape or times.ndim != 1:
-            raise ValueError(f"steps: {times.shape[0]} times, {speeds.shape[0]} speeds, {azimuths.shape[0]} azimuths; expected as many of each")
+            raise ValueError(
+                f"steps: {times.shape[0]} times, {speeds.shape[0]} speeds, {azimuths.shape[0]} azimuths; expected as many of each"
+            )
         if not (np.diff(times) > 0).all():
             raise ValueError(f"steps: times {times.tolist()} do not rise")
         return cls(jnp.asarray(times), jnp.asarray(speeds), jnp.asarray(np.deg2rad(azimuths)), height, np.deg2rad(turn_rate_deg))
@@ -65,8 +67,8 @@ class StepPlan(AbstractSurgePlan):
 
 
 class TowPlan(AbstractSurgePlan):
-    """From ``start`` s on, tow the buoy to ``goal`` (2,) m at ``speed`` m/s, slower within ``slowing`` m; there the tether goes slack within
-    ``arrived`` m.
+    """From ``start`` s on, tow the buoy to ``goal`` (2,) m at ``speed`` m/s, slower within ``slowing`` m; within ``arrived`` m of it the
+    tether goes slack.
 
     The tether points at the goal, plus ``offset`` rad for one UAV of several; ``height`` m of the UAV.
     """

@@ -1,7 +1,7 @@
 """The tethered UAV and buoy of seed 004, with the numbers of its authors' record C1: bodies ``uav`` and ``buoy``, tether ``tether``.
 
-The record's UAV weighs 5.0 kg with inertia diag(0.160, 0.160, 0.220) and four rotors of 30 N with a lag of 0.05 s; arm, torque coefficient and
-rotor speed are this library's choice, the record does not tell them.  The buoy is a box of 0.8 x 0.25 x 0.25 m and 12.5 kg with added
+The record's UAV weighs 5.0 kg with inertia diag(0.160, 0.160, 0.220) and four rotors of 30 N with a lag of 0.05 s; arm, torque coefficient
+and rotor speed are this library's choice, the record does not tell them.  The buoy is a box of 0.8 x 0.25 x 0.25 m and 12.5 kg with added
 mass (0.05 m, 0.05 m, m; yaw 12.5 kg m^2), the tether 7 m long.
 """
 
@@ -42,7 +42,11 @@ def record_uav() -> Multirotor:
 
 
 def tethered_buoy(
-    uav: Multirotor | None = None, water: Water | None = None, heave_damping: float = 22.87, compat: bool = False, keep_ledger: bool = False,
+    uav: Multirotor | None = None,
+    water: Water | None = None,
+    heave_damping: float = 22.87,
+    compat: bool = False,
+    keep_ledger: bool = False,
 ) -> System:
     """The system of the module; ``compat`` switches the errors of the source's program on."""  # fmt: skip
     uav = record_uav() if uav is None else uav
@@ -67,7 +71,9 @@ def surge_control(uav: Multirotor, period: float = 0.002, kind: type[SurgeContro
     return kind(VehicleModel.of(uav, (UAV,)), buoy, period, **{**defaults, **options})
 
 
-def at_rest(system: System, current: tuple[float, float, float] = (0.0, 0.0, 0.0), distance: float = 3.5, elevation: float = np.pi / 4) -> State:
+def at_rest(
+    system: System, current: tuple[float, float, float] = (0.0, 0.0, 0.0), distance: float = 3.5, elevation: float = np.pi / 4
+) -> State:
     """Buoy afloat with the water, UAV hovering at a distance from it."""
     water = system.environment.water
     level = 0.0 if water is None else float(np.asarray(water.level))
