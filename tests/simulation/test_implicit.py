@@ -11,8 +11,10 @@ from skycrane.core.chain import WORLD
 from skycrane.core.system import System
 from skycrane.elements.cables import Cables
 from skycrane.elements.gravity import Gravity
-from skycrane.simulation.implicit import GAMMA, LinearlyImplicit
-from tests.cable_models import jit_once
+from skycrane.loads.rope import Rope
+from skycrane.simulation.implicit import GAMMA, LinearlyImplicit, LinearlyImplicit3
+from skycrane.simulation.integrators import RK4
+from tests.cable_models import advance, hung, jit_once, lift, lift_start, measured
 
 H = 2e-3
 RNG = np.random.default_rng(5)  # every test seeds it again
@@ -145,6 +147,35 @@ def quat_product(p, q):
     return np.hstack([w, p[:, :1] * q[:, 1:] + q[:, :1] * p[:, 1:] + np.cross(p[:, 1:], q[:, 1:])])
 
 
+def test_segment_matrices_are_the_derivatives_of_the_forces():
+    """Of random taut segments: what the element calls stiff is all of its forces' Jacobian by its nodes."""
+    RNG.bit_generator.state = np.random.default_rng(6).bit_generator.state
+    system, state = random_system(1, {"cables": random_cables((0,), (WORLD,), 3)})
+    prepared, cables = system.prepare(), system.elements["cables"]
+    nodes = state.memory["cables"]["nodes"]
+    slow = SecondOrder(nodes.position, 1e-9 * nodes.velocity)  # so that no damper force turns with its segment
+
+    @jit_once
+    def derivatives(nodes):
+        def force(position, velocity):
+            memory = {"cables": {"nodes": SecondOrder(position, velocity)}}
+            still = system.initial_state(state.bodies.p_WB, state.bodies.q_WB, memory=memory)
+            return cables.node_mass[..., None] * system.dynamics(0.0, still, {}, prepared).memory["cables"]["nodes"].velocity
+
+        still = system.initial_state(state.bodies.p_WB, state.bodies.q_WB, memory={"cables": {"nodes": nodes}})
+        chains = cables.chains(0.0, system.kinematics(still, prepared), still.memory["cables"], H)
+        return jax.jacfwd(force, (0, 1))(nodes.position, nodes.velocity), chains[5:9]
+
+    (by_place, by_speed), (e, stiffness, swing, damping) = derivatives(slow)
+    e = np.asarray(e.array())[:, 0]
+    outer = e[:, :, None] * e[:, None]
+    K = np.asarray(stiffness - swing)[..., None] * outer + np.asarray(swing)[..., None] * np.eye(3)
+    C = np.asarray(damping)[..., None] * outer
+    for found, S in ((by_place, K), (by_speed, C)):
+        expected = -np.block([[S[0] + S[1], -S[1]], [-S[1], S[1] + S[2]]])
+        np.testing.assert_allclose(np.asarray(found).reshape(6, 6), expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_one_step_equals_a_dense_solve(name):
     RNG.bit_generator.state = np.random.default_rng(5).bit_generator.state
@@ -153,3 +184,68 @@ def test_one_step_equals_a_dense_solve(name):
     expected = dense_step(system, state, H)
     for a, b in zip(jax.tree.leaves(step(state)), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8)
+
+
+@pytest.fixture(scope="module")
+def swinging():
+    """Seed 001's lift with the load swinging, and the truth every 0.5 s for 20 s: RK4 at 0.1 ms, a twentieth of the method's step."""
+    system = lift()
+    start = lift_start(system)
+    states, state = [start], start
+    for _ in range(40):
+        state = advance(RK4(), system, state, 1e-4, 5000)
+        states.append(state)
+    return system, states
+
+
+def errors(integrator, system, truth, h, each):
+    """Largest error of the last body's place [m] and of a tension, over the mean tension, at the saved times."""
+    state, place, tension = truth[0], [], []
+    for true in truth[1:]:
+        state = advance(integrator, system, state, h, round(each / h))
+        place.append(float(jnp.linalg.norm(state.bodies.p_WB[-1] - true.bodies.p_WB[-1])))
+        a, b = (np.asarray(measured(system, s)["tension"]) for s in (state, true))
+        tension.append(np.abs(a - b).max() / b.mean())
+    return max(place), max(tension)
+
+
+@pytest.mark.parametrize(("integrator", "metres", "share"), [(LinearlyImplicit(), 5e-5, 0.01), (LinearlyImplicit3(), 1e-5, 1e-3)])
+def test_the_seeds_cables_at_2_ms(swinging, integrator, metres, share):
+    """20 s of swinging, with waves across the cables that nothing damps; RK4 needs less than 0.46 ms there."""
+    system, truth = swinging
+    place, tension = errors(integrator, system, truth, 2e-3, 0.5)
+    assert place < metres
+    assert tension < share
+    # The order, where all cables are taut throughout.
+    found = np.array([errors(integrator, system, truth[:5], h, 0.5)[0] for h in (4e-3, 2e-3, 1e-3)])
+    assert (np.log2(found[:-1] / found[1:]) > integrator.order - 0.4).all()
+
+
+def hundred(duration, parts):
+    """A ball on a cable of 100 segments, 100 times as stiff as the seed's, drawn aside, and the truth by RK4."""
+    L, EA = 2.5, 100 * 2e4 * 0.5
+    rope = Rope(L, EA, 0.05 * np.sqrt(EA * 100 / L * 0.05 / 100), 0.05 / L, segments=100)
+    points = np.linspace([0.0, 0, 0], [0.3, 0.0, -np.sqrt(L**2 - 0.09)], 101) * (1 + 10.0 / EA)
+    system = hung(points, 1.0, stiffness=rope.segment_stiffness, damping=rope.damping, length=L / 100, node_mass=rope.segment_mass)
+    state = system.initial_state([points[-1]])
+    steps = int(np.ceil(duration / parts / (2.0 / system.rate_bound(system.prepare()))))
+    truth = [state]
+    for _ in range(parts):
+        state = advance(RK4(), system, state, duration / parts / steps, steps)
+        truth.append(state)
+    return system, truth
+
+
+def test_a_hundred_stiff_segments_at_1_ms():
+    system, truth = hundred(0.4, 4)
+    place, tension = errors(LinearlyImplicit(), system, truth, 1e-3, 0.1)
+    assert place < 1e-4
+    assert tension < 0.01
+
+
+@pytest.mark.slow
+def test_a_hundred_stiff_segments_at_1_ms_for_20_s():
+    system, truth = hundred(20.0, 40)
+    place, tension = errors(LinearlyImplicit3(), system, truth, 1e-3, 0.5)
+    assert place < 1e-4
+    assert tension < 5e-3

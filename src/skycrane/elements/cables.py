@@ -10,7 +10,10 @@ number of operations proportional to the number of nodes.  Bending (optional) is
 = E I, that is p_j = -dV/de_j / l; drag acts on each segment, across and along it apart, half on either end (Morison's form without added
 mass).
 
-The mass of a cable that its ends carry belongs to the bodies there: see :func:`skycrane.loads.cable.with_end_lumps`.
+A segment that tightens again meets its damper at once, so that the force jumps: derivatives through that moment are those of the steps
+taken, without the shift of the moment itself; through slackening, where the force fades to zero, they are exact.
+
+The mass of a cable that its ends carry belongs to the bodies there: see :func:`skycrane.loads.rope.with_end_lumps`.
 """
 
 from __future__ import annotations

@@ -1,350 +1,104 @@
-"""A linearly implicit method for stiff cables, whose cost is linear in the number of segments.
+"""Linearly implicit methods for stiff cables, whose cost is linear in the number of segments.
 
-ROS2 of Verwer, Spee, Blom and Hundsdorfer (SIAM J. Sci. Comput. 20, 1999, eq. 2.1), second order for every matrix A (a W-method) and
-L-stable where A is the Jacobian, with gamma = 1 - 1/sqrt(2):
+W-methods: of full order for every matrix A, and L-stable where A is the Jacobian.  With a lower triangular Gamma whose diagonal is gamma
 
-    (I - gamma h A) k1 = f(y)
-    (I - gamma h A) k2 = f(y + h k1) - 2 k1,      y+ = y + 3/2 h k1 + 1/2 h k2
+    (I - gamma h A) v_i = gamma [ f(t + c_i h, y + h sum_j a_ij v_j) + sum_j d_ij v_j ],    y+ = y + h sum_i m_i v_i
+    a = alpha Gamma^-1,  d = I/gamma - Gamma^-1,  m = b Gamma^-1
 
-A holds what is stiff and no more: the springs and dampers of the chains that the elements give (:class:`~skycrane.core.chain.Chains`),
-and how their ends move with the bodies.  With k = (k_q, k_v) for positions and velocities, k_q = r_q + gamma h k_v, the second row becomes
-
-    (M + S) d = g,   k_v = r_v + d,   S = gamma h C + (gamma h)^2 K,    g = -(gamma h K r_q + S r_v)
-
-with M the masses of nodes and bodies: symmetric and positive definite.  Nodes are eliminated along each chain (3x3 blocks, all chains at
-once), then a body that hangs on one cable by the mobility of its point, last the bodies where cables meet (6 unknowns each).
+(Hairer and Wanner, "Solving Ordinary Differential Equations II", 2nd ed., eq. IV.7.25).  A holds what is stiff and no more: the springs
+and dampers of the chains that the elements give, and how their ends move with the bodies (:mod:`skycrane.simulation.chain_solve`).
 """
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
 from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import lax
 
-from skycrane.core.bodies import BodyState, Prepared, SecondOrder, State
-from skycrane.core.chain import WORLD, Chains
-from skycrane.core.kinematics import Kinematics
-from skycrane.math.components import Mat3, Quat, Vec3, put, take
-from skycrane.math.linalg import invert_spd
+from skycrane.simulation.chain_solve import Factors, solved
 from skycrane.simulation.integrators import AbstractIntegrator, axpy
 
 GAMMA = 1.0 - math.sqrt(0.5)
 
-Twist = tuple[Vec3, Vec3]  # of all bodies: linear in world axes, angular in body axes
+
+class Tableau(NamedTuple):
+    """Coefficients of a W-method in the form above."""
+
+    gamma: float
+    c: np.ndarray
+    a: np.ndarray
+    d: np.ndarray
+    m: np.ndarray
+
+    @classmethod
+    def of(cls, alpha: list[list[float]], Gamma: list[list[float]], b: list[float]) -> Tableau:
+        A, inverse = np.array(alpha), np.linalg.inv(np.array(Gamma))
+        gamma = Gamma[0][0]
+        return cls(gamma, A.sum(1), A @ inverse, np.eye(len(b)) / gamma - inverse, np.array(b) @ inverse)
 
 
-class LinearlyImplicit(AbstractIntegrator):
-    """ROS2 with the chains of the system implicit and everything else explicit; order 2."""
+# Verwer, Spee, Blom and Hundsdorfer, SIAM J. Sci. Comput. 20 (1999), eq. 2.1.
+ROS2 = Tableau.of([[0, 0], [1, 0]], [[GAMMA, 0], [-2 * GAMMA, GAMMA]], [0.5, 0.5])
 
-    order: ClassVar[int] = 2
-    stability_radius: ClassVar[float] = 2.0  # of what stays explicit
+# Rang and Angermann, BIT Numerical Mathematics 45 (2005), table 4.1.
+_G = 0.43586652150845907
+ROS34PW2 = Tableau.of(
+    [[0, 0, 0, 0], [0.87173304301691801, 0, 0, 0], [0.84457060015369423, -0.11299064236484185, 0, 0], [0, 0, 1, 0]],
+    [
+        [_G, 0, 0, 0],
+        [-0.87173304301691801, _G, 0, 0],
+        [-0.90338057013044082, 0.054180672388095326, _G, 0],
+        [0.24212380706095346, -1.2232505839045147, 0.54526025533510214, _G],
+    ],
+    [0.24212380706095346, -1.2232505839045147, 1.5452602553351020, 0.43586652150845900],
+)
+
+
+class AbstractLinearlyImplicit(AbstractIntegrator):
+    """A W-method with the chains of the system implicit and everything else explicit."""
+
+    tableau: ClassVar[Tableau]
     implicit_chains: ClassVar[bool] = True
 
     def step(self, system, t, state, command, prepared, h):
-        gh = GAMMA * h
+        method = self.tableau
+        stages = len(method.m)
         kin = system.kinematics(state, prepared)
         chains = {n: e.chains(t, kin, state.memory[n], h) for n, e in sorted(system.elements.items())}
-        factors = _Factors.of({n: c for n, c in chains.items() if c is not None}, kin, gh)
+        factors = Factors.of({n: c for n, c in chains.items() if c is not None}, kin, method.gamma * h)
+        c, a, d = (jnp.asarray(x, jnp.result_type(t)) for x in (method.c, method.a, method.d))
+        # The stages are one scan, so that the dynamics and the solve are compiled once; v_j of later stages are zero.
+        rows = (jnp.eye(stages, dtype=a.dtype), c, a, d)
 
-        c, a, b = (jnp.array(x, jnp.result_type(t)) for x in ((0.0, h), (0.0, -2.0), (1.5 * h, 0.5 * h)))
+        def mixed(weights, v):
+            return jax.tree.map(lambda *x: sum(weights[j] * x[j] for j in range(stages)), *v)
 
-        def stage(carry, weights):
-            k, total = carry
-            ci, ai, bi = weights
-            rate = axpy(ai, k, system.dynamics(t + ci, axpy(ci, k, state), command, prepared))
-            k = _solved(rate, factors, kin, gh)
-            return (k, axpy(bi, k, total)), None
+        def stage(v, row):
+            here, ci, ai, di = row
+            rate = system.dynamics(t + ci * h, axpy(h, mixed(ai, v), state), command, prepared)
+            new = solved(axpy(1.0, mixed(di, v), rate), factors, kin, method.gamma * h)
+            return [axpy(method.gamma * here[j], new, v[j]) for j in range(stages)], None
 
-        (_, total), _ = lax.scan(stage, (jax.tree.map(jnp.zeros_like, state), state), (c, a, b))
-        return total
-
-
-class _Side(NamedTuple):
-    """One end of k chains: their bodies, and the matrix G (3, 6, k) by which a body's twist (linear in world axes, angular in body axes)
-    moves the point."""
-
-    bodies: tuple[int, ...]
-    R_WB: Mat3
-    G: Array
-
-    @classmethod
-    def of(cls, bodies: tuple[int, ...], offset_B: Vec3, kin: Kinematics) -> _Side:
-        on = tuple(max(b, 0) for b in bodies)
-        R_WB = take(kin.R_WB, on)
-        turning = _block(-(R_WB @ Mat3.skew(offset_B)))
-        held = np.where(np.array(bodies) == WORLD, 0.0, 1.0).astype(turning.dtype)
-        return cls(on, R_WB, jnp.concatenate([jnp.broadcast_to(_identity(turning), turning.shape), turning], 1) * held)
-
-    def velocity(self, twist: Array) -> Array:
-        """Velocity of the points (3, k) for twists (6, nb) of all bodies."""
-        return _dot(self.G.swapaxes(0, 1), take(twist, self.bodies))
-
-    def moment(self, force_W: Array) -> Array:
-        """Force and moment (6, k) of forces (3, k) at the points."""
-        return _dot(self.G, force_W)
-
-    def response(self, force_W: Array, prepared: Prepared) -> Array:
-        """Twists (6, ..., k) of the bodies that forces (3, ..., k) at the points cause."""
-        G = self.G.reshape(3, 6, *(1,) * (force_W.ndim - 2), -1)
-        w = _dot(G, force_W)
-        linear, angular = take(prepared, self.bodies).solve(self.R_WB, Vec3(*w[:3]), Vec3(*w[3:]))
-        return jnp.stack(jnp.broadcast_arrays(*linear.components(), *angular.components()))
-
-    def mobility(self, prepared: Prepared) -> Array:
-        """Acceleration of the points for forces on them (3, 3, k)."""
-        twists = self.response(_identity(self.G), prepared)
-        return _dot(self.G.swapaxes(0, 1)[:, :, None], twists)
+        v, _ = lax.scan(stage, [jax.tree.map(jnp.zeros_like, state)] * stages, rows)
+        return axpy(h, mixed(method.m, v), state)
 
 
-class _Chain(NamedTuple):
-    """Eliminated chains; leading axis m of segments or m-1 of nodes, then axes of vectors and matrices, last the k chains.
+class LinearlyImplicit(AbstractLinearlyImplicit):
+    """ROS2: two stages, order 2."""
 
-    S of a segment is ``along e e^T + across I``.  ``inverse``: pivots of the nodes.  A chain whose upper bodies hang on nothing else
-    starts with them: ``first`` is their pivot.  Otherwise ``to_top`` couples each node with the upper end, ``cross`` the lower end with it.
-    """
-
-    c: Chains
-    e: Array
-    along: Array
-    across: Array
-    inverse: Array
-    bottom: Array
-    upper: _Side
-    lower: _Side
-    first: Array | None
-    to_top: Array | None
-    top: Array | None
-    cross: Array | None
-
-    @property
-    def segments(self) -> tuple[Array, Array, Array]:
-        return self.e, self.along, self.across
+    tableau: ClassVar[Tableau] = ROS2
+    order: ClassVar[int] = 2
+    stability_radius: ClassVar[float] = 2.0  # of what stays explicit
 
 
-class _Factors(NamedTuple):
-    """Everything that both solves of a step share."""
+class LinearlyImplicit3(AbstractLinearlyImplicit):
+    """ROS34PW2: four stages, order 3; a step costs not quite two of ROS2's, and is the better choice where long swinging is to be
+    exact: undamped waves across the cables keep their phase."""
 
-    chains: dict[str, _Chain]
-    hubs: tuple[int, ...]
-    hub_inverse: Array | None
-    prepared: Prepared
-
-    @classmethod
-    def of(cls, chains: dict[str, Chains], kin: Kinematics, gh: float) -> _Factors:
-        ends = [b for c in chains.values() for b in (*c.upper, *c.lower)]
-        lower = {b for c in chains.values() for b in c.lower}
-        single = {b for b in ends if ends.count(b) == 1 and b not in lower} | {WORLD}
-        made = {n: _eliminate(c, kin, gh, set(c.upper) <= single) for n, c in chains.items()}
-        hubs = tuple(sorted({b for c in made.values() for b in (*c.c.lower, *(c.c.upper if c.first is None else ())) if b != WORLD}))
-        return cls(made, hubs, _hub_inverse(made, hubs, kin), kin.prepared)
-
-
-def _eliminate(c: Chains, kin: Kinematics, gh: float, hangs: bool) -> _Chain:
-    e = _lanes(c.direction.array())
-    along, across = c.damping * gh + (c.stiffness - c.swing) * gh**2, c.swing * gh**2
-    upper, lower = _Side.of(c.upper, c.upper_B, kin), _Side.of(c.lower, c.lower_B, kin)
-    segments = (e, along, across)
-    head, rest = jax.tree.map(lambda a: a[0], segments), jax.tree.map(lambda a: a[1:], segments)
-    own = _matrix(head)
-    first = to_top = top = cross = None
-    if hangs:
-        W = upper.mobility(kin.prepared)
-        # (W^-1 + S)^-1, also for an end that nothing moves.
-        first = _symmetric(_times(_inverse(_identity(W) + _times(W, own)), W))
-        own = _passed_on(head, first)
-
-    def node(carry, row):
-        above, to_top, top = carry
-        mass, below = row
-        inverse = _inverse(_identity(above) * mass + above + _matrix(below))
-        if hangs:
-            return (_passed_on(below, inverse), None, None), (inverse, None)
-        response = _times(inverse, to_top)
-        e, along, across = below
-        down = (e[:, None] * _dot(e, response)) * along + response * across
-        return (_passed_on(below, inverse), down, top - _times(to_top.swapaxes(0, 1), response)), (inverse, to_top)
-
-    carry = (own, None, None) if hangs else (own, own, own)
-    (bottom, cross, top), (inverse, to_top) = lax.scan(node, carry, (c.node_mass, rest))
-    return _Chain(c, *segments, inverse, bottom, upper, lower, first, to_top, top, cross)
-
-
-def _dot(a: Array, b: Array) -> Array:
-    """Sum of ``a[i] * b[i]``, written out."""
-    return functools.reduce(operator.add, map(operator.mul, a, b))
-
-
-def _lanes(vectors: Array) -> Array:
-    """(..., k, 3) to (..., 3, k)."""
-    return vectors.swapaxes(-1, -2)
-
-
-def _block(M: Mat3) -> Array:
-    """(3, 3, k) of a matrix by components."""
-    return jnp.stack([jnp.stack(jnp.broadcast_arrays(*row.components())) for row in M.components()])
-
-
-def _identity(like: Array) -> Array:
-    return jnp.eye(3, dtype=like.dtype)[..., None]
-
-
-def _times(A: Array, B: Array) -> Array:
-    """Matrix product (3, n, k)."""
-    return _dot(A.swapaxes(0, 1)[:, :, None], B[:, None])
-
-
-def _symmetric(A: Array) -> Array:
-    return 0.5 * (A + A.swapaxes(0, 1))
-
-
-def _inverse(A: Array) -> Array:
-    """Inverse (3, 3, k) by cofactors."""
-    turned = lambda i, j: jnp.roll(A, (-i, -j), (0, 1))  # noqa: E731
-    cofactors = turned(1, 1) * turned(2, 2) - turned(1, 2) * turned(2, 1)
-    return (cofactors / (A[0] * cofactors[0]).sum(0)).swapaxes(0, 1)
-
-
-def _along_segment(segment: tuple[Array, Array, Array], v: Array) -> Array:
-    """S v for vectors (3, k)."""
-    e, along, across = segment
-    return e * (along * (e * v).sum(-2, keepdims=True)) + across * v
-
-
-def _matrix(segment: tuple[Array, Array, Array]) -> Array:
-    """S (3, 3, k)."""
-    e, along, across = segment
-    return e[:, None] * e[None] * along + _identity(e) * across
-
-
-def _passed_on(segment: tuple[Array, Array, Array], inverse: Array) -> Array:
-    """``S - S N S``: the stiffness that is left below a node (or body) with pivot N that hangs above the segment."""
-    e, along, across = segment
-    bent = _dot(inverse, e)
-    mixed = e * (0.5 * along * (1.0 - along * (e * bent).sum(0))) - bent * (along * across)
-    outer = e[:, None] * mixed[None]
-    return outer + outer.swapaxes(0, 1) + _identity(e) * across - inverse * across**2
-
-
-def _hub_inverse(chains: dict[str, _Chain], hubs: tuple[int, ...], kin: Kinematics) -> Array | None:
-    """Inverse of the matrix of the bodies where chains meet, (6 hubs, 6 hubs), or (hubs, 6, 6) where no chain joins two of them."""
-    if not hubs:
-        return None
-    count = kin.prepared.mass.shape[-1]
-    (A, B), (C, D) = take(kin.prepared, hubs).spatial(take(kin.R_WB, hubs))
-    own = jnp.concatenate([jnp.concatenate([_block(x) + jnp.zeros(len(hubs)) for x in row], 1) for row in ((A, B), (C, D))], 0)
-    for chain in chains.values():
-        for side, Q in ((chain.lower, chain.bottom), *(((chain.upper, chain.top),) if chain.first is None else ())):
-            stiffness = _times(side.G.swapaxes(0, 1), _times(Q, side.G))
-            own = own + take(put(stiffness, side.bodies, count), hubs)
-    own = jnp.moveaxis(own, -1, 0)
-    joined = [
-        (chain, lane, hubs.index(low), hubs.index(up))
-        for chain in chains.values()
-        if chain.first is None
-        for lane, (up, low) in enumerate(zip(chain.c.upper, chain.c.lower, strict=True))
-        if WORLD not in (up, low)
-    ]
-    if not joined:
-        return invert_spd(own)
-    whole = [[own[i] if i == j else jnp.zeros((6, 6), own.dtype) for j in range(len(hubs))] for i in range(len(hubs))]
-    for chain, lane, i, j in joined:
-        assert chain.cross is not None
-        block = -(chain.lower.G[..., lane].T @ (chain.cross[..., lane] @ chain.upper.G[..., lane]))
-        whole[i][j], whole[j][i] = whole[i][j] + block, whole[j][i] + block.T
-    return invert_spd(jnp.block(whole))
-
-
-def _solved(rate: State, factors: _Factors, kin: Kinematics, gh: float) -> State:
-    """The solution k of ``(I - gamma h A) k = rate``."""
-    b, prepared = rate.bodies, factors.prepared
-    count = prepared.mass.shape[-1]
-    # The bodies' position rates as twists: what a quaternion rate turns, about the present attitude.
-    moved = jnp.concatenate([b.p_WB.T, _turned(kin.q_WB, Quat.of(b.q_WB)).array().T])
-    accelerated = jnp.concatenate([b.v_W.T, b.w_B.T])
-    push, swept = jnp.zeros((6, count), b.p_WB.dtype), {}
-    for name, chain in factors.chains.items():
-        swept[name] = _forward(chain, chain.c.nodes(rate.memory[name]), moved, accelerated, gh)
-        _, _, at_top, at_bottom = swept[name]
-        for side, at in ((chain.lower, at_bottom), *(((chain.upper, at_top),) if chain.first is None else ())):
-            push = push + put(side.moment(at), side.bodies, count)
-    d = jnp.zeros_like(push)
-    if factors.hub_inverse is not None:
-        rows = take(push, factors.hubs).T
-        rows = rows.reshape(-1) if factors.hub_inverse.ndim == 2 else rows[:, None, :]
-        d = put((factors.hub_inverse * rows).sum(-1).reshape(-1, 6).T, factors.hubs, count)
-    memory, found = dict(rate.memory), d
-    for name, chain in factors.chains.items():
-        g_top, response, at_top, _ = swept[name]
-        d_nodes, pull = _backward(chain, response, (g_top, at_top), chain.upper.velocity(d), chain.lower.velocity(d))
-        if chain.first is not None:
-            found = found + put(chain.upper.response(pull, prepared), chain.upper.bodies, count)
-        old = chain.c.nodes(rate.memory[name])
-        velocity = old.velocity + _lanes(d_nodes)
-        memory[name] = chain.c.replaced(memory[name], SecondOrder(old.position + gh * velocity, velocity))
-    v_W, w_B = b.v_W + found[:3].T, b.w_B + found[3:].T
-    q_WB = b.q_WB + gh * kin.q_WB.rate(Vec3.of(w_B)).array()
-    return State(BodyState(b.p_WB + gh * v_W, q_WB, v_W, w_B), memory)
-
-
-def _turned(q: Quat, rate: Quat) -> Vec3:
-    """The angular velocity (body axes) of a quaternion's rate: 2 Im(q* rate)."""
-    return 2.0 * Vec3(
-        q.w * rate.x - q.x * rate.w - q.y * rate.z + q.z * rate.y,
-        q.w * rate.y - q.y * rate.w - q.z * rate.x + q.x * rate.z,
-        q.w * rate.z - q.z * rate.w - q.x * rate.y + q.y * rate.x,
-    )
-
-
-def _forward(chain: _Chain, nodes: SecondOrder, moved: Array, accelerated: Array, gh: float):
-    """Force of the topmost segment, responses of the nodes, and the forces that are left at both ends (the upper end's, or response)."""
-
-    def differences(twist: Array, inner: Array) -> Array:
-        return jnp.diff(jnp.concatenate([chain.upper.velocity(twist)[None], _lanes(inner), chain.lower.velocity(twist)[None]]), axis=0)
-
-    stiff = (chain.e, (chain.c.stiffness - chain.c.swing)[:, None], chain.c.swing[:, None])
-    implied = (chain.e, chain.along[:, None], chain.across[:, None])
-    g = -(
-        gh * _along_segment(stiff, differences(moved, nodes.position)) + _along_segment(implied, differences(accelerated, nodes.velocity))
-    )
-    head, rest = jax.tree.map(lambda a: a[0], chain.segments), jax.tree.map(lambda a: a[1:], chain.segments)
-    passed, top = g[0], -g[0]
-    if chain.first is not None:
-        top = _dot(chain.first, top)
-        passed = passed + _along_segment(head, top)
-
-    def node(carry, row):
-        passed, top = carry
-        inverse, to_top, below, g_below = row
-        response = _dot(inverse, passed - g_below)
-        if to_top is not None:
-            top = top + _dot(to_top, response)
-        return (g_below + _along_segment(below, response), top), response
-
-    (at_bottom, at_top), response = lax.scan(node, (passed, top), (chain.inverse, chain.to_top, rest, g[1:]))
-    return g[0], response, at_top, at_bottom
-
-
-def _backward(chain: _Chain, response: Array, free: tuple[Array, Array], d_upper: Array, d_lower: Array) -> tuple[Array, Array]:
-    """Corrections of the nodes' velocities (m-1, 3, k), and the force on upper bodies that hang on the chain alone."""
-    head, rest = jax.tree.map(lambda a: a[0], chain.segments), jax.tree.map(lambda a: a[1:], chain.segments)
-
-    def node(below, row):
-        response, inverse, to_top, segment = row
-        pull = _along_segment(segment, below)
-        if to_top is not None:
-            pull = pull + _dot(to_top.swapaxes(0, 1), d_upper)
-        d = response + _dot(inverse, pull)
-        return d, d
-
-    below, d_nodes = lax.scan(node, d_lower, (response, chain.inverse, chain.to_top, rest), reverse=True)
-    if chain.first is None:
-        return d_nodes, d_upper
-    g_top, at_first = free
-    d_first = at_first + _dot(chain.first, _along_segment(head, below))
-    return d_nodes, _along_segment(head, below - d_first) - g_top
+    tableau: ClassVar[Tableau] = ROS34PW2
+    order: ClassVar[int] = 3
+    stability_radius: ClassVar[float] = 2.0  # of what stays explicit
