@@ -11,9 +11,12 @@ reference pull (each cable's share of the weight, leaning outwards far enough to
 f_0), and, where a cable would pull less upwards than ``tension_min``, moved within the null space of P by alternating projections.  With
 n = f/|f| the wanted direction of a cable, its rate w_i and the mass m_i of vehicle and cable, the vehicle's force is
 
-    u_i = (f_i . e_i) e_i + m_i (g e_z + a_i) - m_i l |w_i|^2 e_i + m_i l (k_q e_i x n_i - k_u w_i) x e_i,   a_i = F/m - g e_z
+    u_i = (f_i . e_i - M_i k_s s_i') e_i + m_i (g e_z + a_i) - m_i l |w_i|^2 e_i + m_i l (k_q e_i x n_i - k_u w_i) x e_i,   a_i = F/m - g
+    e_z
 
-of which the part along the cable holds the tension and the part across it turns the cable.
+of which the part along the cable holds the tension and the part across it turns the cable.  s_i' is the rate at which the cable is
+stretched and M_i the mass of vehicle and share of the load: feedback of the load's velocity alone acts through the cable's spring and
+would excite it; with k_s = k_v the velocity that is fed back is that of the vehicle itself, which the force acts on.
 """
 
 from __future__ import annotations
@@ -30,13 +33,14 @@ from skycrane.control.team import Agents, load_shares
 from skycrane.core.controller import AbstractController, Measurement
 from skycrane.math.components import Mat3, Quat, Vec3
 
+TAUT_TURN, SLACK_TURN = 6.0, 1.5  # m/s^2, largest sideways acceleration for turning a cable
 PROJECTIONS = 6  # alternating projections; two or three suffice where the bound is active at all
 
 
 class PayloadGains(eqx.Module):
     """Of the load: ``position`` k_x [1/s^2], ``velocity`` k_v [1/s], ``integral`` k_i [1/s^3], ``attitude`` k_R [1/s^2], ``rate`` k_w
-    [1/s], ``attitude_integral`` k_I [1/s^3], each (3,); of the cables ``direction`` k_q [1/s^2] and ``swing`` k_u [1/s]; of the vehicles'
-    attitude ``vehicle_attitude`` [1/s^2] and ``vehicle_rate`` [1/s], (n, 3)."""
+    [1/s], ``attitude_integral`` k_I [1/s^3], each (3,); of the cables ``direction`` k_q [1/s^2], ``swing`` k_u [1/s] and ``stretch`` k_s
+    [1/s]; of the vehicles' attitude ``vehicle_attitude`` [1/s^2] and ``vehicle_rate`` [1/s], (n, 3)."""
 
     position: Array
     velocity: Array
@@ -46,6 +50,7 @@ class PayloadGains(eqx.Module):
     attitude_integral: Array
     direction: Array
     swing: Array
+    stretch: Array
     vehicle_attitude: Array
     vehicle_rate: Array
 
@@ -68,6 +73,8 @@ class PayloadControl(AbstractController):
         cable_length: (n,) m; ``cable_mass`` (n,) kg.
         sharing: (3 n, 6) pseudo-inverse P^+ in load axes; ``map`` (6, 3 n) P.
         reference_pull: (n, 3) N, f_0 in world axes.
+        carrying: (n,), 1, and 0 for a cable that has been let go.
+        tighten_speed: m/s, about as fast as a slack cable is tightened.
         tension_min: N, least upward pull of a cable.
         gains: see :class:`PayloadGains`; ``tilt_max`` rad; ``integral_max`` m/s^2 and rad/s^2.
     """
@@ -84,9 +91,11 @@ class PayloadControl(AbstractController):
     map: Array
     reference_pull: Array
     gains: PayloadGains
+    carrying: Array
+    tighten_speed: Array | float = 0.3
     tension_min: Array | float = 0.5
     tilt_max: Array | float = 0.6
-    integral_max: Array | float = 1.0
+    integral_max: Array | float = 2.0
 
     def init(self) -> PayloadMemory:
         dtype = self.attachment_B.dtype
@@ -116,12 +125,20 @@ class PayloadControl(AbstractController):
         cable = state.p_WB - (p_W + arm_W)
         e = cable.unit()
         relative = state.v_W - (v_W + R_WB @ w_B.cross(Vec3.of(self.attachment_B)))
-        swing = e.cross(relative) / jnp.maximum(cable.norm(), 0.2 * self.cable_length)
-        turn = e.cross(pull_W.unit()) * g.direction - swing * g.swing
+        lever = jnp.maximum(cable.norm(), 0.2 * self.cable_length)
+        slack = cable.norm() < 0.998 * self.cable_length
+        swing = e.cross(relative) / lever
+        # A cable far from its direction, as before it is tight, is turned at a bounded pace.
+        aim = e.cross(pull_W.unit()) * g.direction
+        most = jnp.where(slack, SLACK_TURN, TAUT_TURN) / lever
+        turn = aim * (most / jnp.maximum(aim.norm(), most)) - swing * g.swing
         m = self.agents.mass + self.cable_mass
         lift = Vec3(a_W.x * m, a_W.y * m, (a_W.z + gravity) * m)
-        centripetal = m * self.cable_length * swing.dot(swing)
-        force_W = e * (jnp.maximum(pull_W.dot(e), 0.0) - centripetal) + lift + turn.cross(e) * (m * self.cable_length)
+        centripetal = m * lever * swing.dot(swing)
+        along = self.carrying * jnp.maximum(pull_W.dot(e), 0.0)
+        along = jnp.where(slack, jnp.minimum(along, m * g.stretch * self.tighten_speed), along)
+        calm = (m + jnp.where(slack, 0.0, along / gravity)) * g.stretch * relative.dot(e)
+        force_W = e * (along - centripetal - calm) + lift + turn.cross(e) * (m * lever)
         force_W = limit_tilt(force_W, self.tilt_max, 0.1 * m * gravity)
         moment_B = self.agents.moments(state, force_W, Vec3.of(g.vehicle_attitude), Vec3.of(g.vehicle_rate))
         new = PayloadMemory(jnp.asarray(t, memory.time.dtype), position_integral, attitude_integral)

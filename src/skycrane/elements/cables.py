@@ -265,12 +265,13 @@ class Cables(AbstractElement):
 
     def chains(self, t, kin: Kinematics, memory, horizon) -> Chains:
         s = self._segments(kin, memory)
-        # A segment that is taut at the end of the step, as far as the nodes' accelerations tell, counts as taut now: its spring then
-        # meets it with the right inertia.
+        # A spring that closes within a step must meet its nodes with the right inertia, or it throws them away: all segments of a chain
+        # count as taut if one is, now or at the end of the step as far as the nodes' accelerations tell.
         pull = s.e * self._tension(s)
         a = (pull.map(lambda x: x[1:] - x[:-1]) / self.node_mass).map(lambda x: jnp.pad(x, ((1, 1), (0, 0))))
         ahead = s.d + ((s.velocity + a * horizon) * horizon).map(lambda x: x[1:] - x[:-1])
-        taut = self.intact * jnp.where(jnp.maximum(s.length, ahead.norm()) > s.rest, 1.0, 0.0)
+        closed = self.intact * jnp.where(jnp.maximum(s.length, ahead.norm()) > s.rest, 1.0, 0.0)
+        taut = self.intact * closed.max(0)
         swing = self.intact * s.stiffness * s.stretch / jnp.where(s.length > 0, s.length, 1.0)
         return Chains(
             self.upper, self.lower, Vec3.of(self.upper_B), Vec3.of(self.lower_B), self.node_mass,

@@ -29,7 +29,7 @@ class RopeMaterial(Spec):
     density: Annotated[Number, Field(gt=0, le=3e4), Unit("kg/m^3")] = Field(description="of its material")
     youngs_modulus: Annotated[Number, Field(gt=0, le=1e13), Unit("Pa")] = Field(description="of its material")
     damping_ratio: Annotated[Ratio, Field(le=10)] = Field(
-        default=0.05, description="of neighbouring segments that swing against each other along the rope"
+        default=1.0, description="of neighbouring segments that swing against each other along the rope"
     )
     bending: Flag = Field(default=False, description="whether it resists bending, as a round rod would")
 

@@ -61,12 +61,12 @@ def crew_of(scenario: Scenario, crafts: dict[str, Multirotor], bare: dict[str, R
     array = lambda value: jnp.array(value, dtype=float)  # noqa: E731
     control_gains = PayloadGains(
         array(g.position), array(g.velocity), array(g.integral), array(g.attitude), array(g.rate), array(g.attitude_integral),
-        array(g.direction), array(g.swing), *(_rows(gains, key) for key in ("attitude", "rate")),
+        array(g.direction), array(g.swing), array(g.stretch), *(_rows(gains, key) for key in ("attitude", "rate")),
     )  # fmt: skip
     return PayloadControl(
         agents, load, array(attachment), array(body.com_B), array(body.mass), array(body.inertia_B), array(length + np.linalg.norm(hook,
         axis=1)), array([float(r.segment_mass) * r.segments - float(r.end_masses[1]) for r in ropes]), array(sharing), array(P),
-        array(reference_pulls(attachment, np.asarray(body.com_B), weight, length, team.clearance)), control_gains,
+        array(reference_pulls(attachment, np.asarray(body.com_B), weight, length, team.clearance)), control_gains, jnp.ones(len(names)),
         tension_min=float(team.tension_min), tilt_max=float(np.deg2rad(team.tilt_max_deg)),
     )  # fmt: skip
 

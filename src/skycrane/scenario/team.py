@@ -52,14 +52,15 @@ class FormationTeam(TeamSpecBase):
 class PayloadGainsSpec(Spec):
     """Gains as accelerations; along world axes, or about body axes."""
 
-    position: Gain3 = Field(default=(0.6, 0.6, 1.5), description="of the load, 1/s^2")
-    velocity: Gain3 = Field(default=(1.4, 1.4, 2.2), description="of the load, 1/s")
-    integral: Integral3 = Field(default=(0.06, 0.06, 0.3), description="of the load, 1/s^3")
+    position: Gain3 = Field(default=(0.8, 0.8, 1.5), description="of the load, 1/s^2")
+    velocity: Gain3 = Field(default=(1.7, 1.7, 2.2), description="of the load, 1/s")
+    integral: Integral3 = Field(default=(0.2, 0.2, 0.3), description="of the load, 1/s^3")
     attitude: Gain3 = Field(default=(2.0, 2.0, 1.0), description="of the load, 1/s^2")
     rate: Gain3 = Field(default=(2.4, 2.4, 1.8), description="of the load, 1/s")
     attitude_integral: Integral3 = Field(default=(0.2, 0.2, 0.1), description="of the load, 1/s^3")
     direction: Gain = Field(default=12.0, description="of the cables, 1/s^2")
-    swing: Gain = Field(default=5.0, description="of the cables, 1/s")
+    swing: Gain = Field(default=6.0, description="of the cables, 1/s")
+    stretch: Integral = Field(default=2.2, description="against stretching of the cables, 1/s")
 
 
 class PayloadTeam(TeamSpecBase):

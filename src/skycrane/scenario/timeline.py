@@ -15,6 +15,7 @@ from .lift import cable_place
 from .pilots import model_of, model_path
 from .places import rotor_place
 from .scenario import Scenario
+from .team import PayloadTeam
 from .surroundings import mean_wind_path
 from .tool_build import leads_the_tip
 
@@ -44,6 +45,11 @@ def timeline_of(scenario: Scenario, controllers: Mapping[str, Any]) -> Timeline:
             element, column = cable_place(scenario, event.cable)
             segment = 0 if event.at == "upper" else scenario.cables[event.cable].segments - 1
             events.append(Event(f"system.elements.{element}.intact[{segment}, {column}]", time, jnp.zeros(())))
+            team = scenario.team
+            if isinstance(team, PayloadTeam) and scenario.cables[event.cable].upper in scenario.team_vehicles:
+                agents, names = controllers[team.load].agents.bodies, scenario.bodies
+                row = agents.index(names.index(scenario.cables[event.cable].upper))
+                events.append(Event(f"controller.members.{team.load}.carrying[{row}]", time, jnp.zeros(())))
         elif isinstance(event, WinchEvent):
             element, column = cable_place(scenario, event.cable)
             events.append(Event(f"system.elements.{element}.winch.target[{column}]", time, jnp.array(event.length, dtype=float)))
