@@ -11,7 +11,7 @@ import warnings
 from importlib.metadata import version
 from pathlib import Path
 
-FAST_LOOP_FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1048576"
+FAST_LOOP_FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=8388608"
 OFF_SWITCH = "SKYCRANE_NO_FAST_LOOPS"
 CACHE_SWITCH = "SKYCRANE_NO_CACHE"
 # XLA aborts the process on a key it does not know, so the flag is set only for releases that were tried.

@@ -39,6 +39,8 @@ from skycrane.environment.ground import Ground
 from skycrane.environment.water import Current, Water
 from skycrane.environment.waves import Waves
 from skycrane.loads.buoy import friction_of, twin_buoy
+from skycrane.scenario import loads
+from skycrane.scenario.build import build
 from skycrane.systems.tethered_buoy import record_uav, surge_control
 from skycrane.vehicles.layout import Layout, ring
 from skycrane.vehicles.multirotor import Multirotor
@@ -186,6 +188,38 @@ CONTROLLERS = {
     "surge": (surge_control(TOWING, 4e-3, share=jnp.array(0.9), speed_time=jnp.array(2.5)), TOWING, False),
     "incremental_surge": (surge_control(TOWING, 4e-3, IncrementalSurgeControl, water_time=jnp.array(0.2)), TOWING, False),
 }
+
+
+_LIFT = """
+schema_version = "1"
+name = "lift"
+[vehicles.left]
+model = "lift-quad"
+initial = {{ over = "one", position = [0.1, 0.05, 0] }}
+[vehicles.right]
+model = "lift-quad"
+initial = {{ over = "two", position = [-0.05, 0.1, 0] }}
+[loads.beam]
+mass = 0.5
+inertia = [0.05, 0.3, 0.3]
+points = {{ left = [0.8, 0, 0.1], right = [-0.7, 0, 0.1] }}
+[cables.one]
+upper = "left"
+lower = "beam"
+lower_point = "left"
+length = 1.0
+segments = 2
+material = {{ kind = "numbers", axial_stiffness = 150, linear_density = 0.05, damping = 3 }}
+[cables.two]
+like = "one"
+upper = "right"
+lower_point = "right"
+[team]
+kind = "{kind}"
+load = "beam"
+"""
+LIFTS = {kind: build(loads(_LIFT.format(kind=kind)).scenario) for kind in ("formation", "payload")}
+CONTROLLERS.update({kind: (lift.controller.members["beam"], lift, True) for kind, lift in LIFTS.items()})
 
 
 def concrete_subclasses(base):

@@ -10,7 +10,10 @@ from skycrane.scenario.record import record
 
 # Formation within 0.1 m, load within 0.1 m of the target, load angles below 2 deg: from these times on, s.
 SETTLED = {"lift-box": (8.0, 20.0, 10.0), "lift-cone": (10.0, 20.0, 12.0)}
-WHOLE = ("lift-box", "lift-box-impulse", "lift-box-printed", "lift-cone", "lift-cone-impulse")
+WHOLE = (
+    "lift-beam-hexa", "lift-box", "lift-box-impulse", "lift-box-printed", "lift-cone", "lift-cone-impulse", "lift-many", "lift-pickup",
+    "lift-slung",
+)  # fmt: skip
 
 
 def flown(name, *overrides):
@@ -65,6 +68,21 @@ def test_a_push_shakes_the_cone_more_than_the_box():
 def test_the_printed_gains_do_not_carry_the_load():
     summary = flown("lift-box-printed").summary
     assert summary["status"] == "limit"
+
+
+# Largest position error, m, and largest tension, N: a little above what they are.
+LONG = {"lift-slung": (0.25, 4.0), "lift-beam-hexa": (1.6, 8.0), "lift-many": (0.25, 8.0), "lift-pickup": (0.4, 25.0)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG)
+def test_the_other_lifts_to_their_end(name):
+    summary = flown(name).summary
+    found, (error, tension) = summary["metrics"], LONG[name]
+    assert summary["status"] == "finished"
+    assert found["position_error_max_m"] < error
+    assert found["tension_max_n"] < tension
+    assert found["position_error_final_m"] < 0.1
 
 
 @pytest.mark.parametrize("name", sorted(set(WHOLE) - set(SETTLED)))

@@ -15,8 +15,8 @@ from .lift import cable_place
 from .pilots import model_of, model_path
 from .places import rotor_place
 from .scenario import Scenario
-from .team import PayloadTeam
 from .surroundings import mean_wind_path
+from .team import PayloadTeam
 from .tool_build import leads_the_tip
 
 
