@@ -2,8 +2,8 @@
 
 The buoy has satellite positioning (20 Hz, variance 5e-4 m^2) and an accelerometer (1e-4 m^2/s^4, every tick), the UAV an accelerometer and
 a camera that sees the buoy: angles (100 Hz, 1e-5 rad^2) and range (1e-3 m^2).  Attitudes count as known.  With a_m the measured
-acceleration of the buoy, or that of the UAV relative to it, and p_m the position of the buoy, or of the UAV relative to it, at the ticks where it is
-new
+acceleration of the buoy, or that of the UAV relative to it, and p_m the position of the buoy, or of the UAV relative to it, at the ticks
+where it is new
 
     v^' = a_m + w^2 (p_m - p^) period,       p^' = v^ + 2 w (p_m - p^) period
 
