@@ -7,7 +7,7 @@ from importlib.metadata import version
 from cyclopts import App
 from rich.console import Console
 
-from skycrane.cli import describe, design, export, files, run, show, steady
+from skycrane.cli import describe, design, export, files, run, show, steady, sweep
 
 app = App(
     name="skycrane",
@@ -22,6 +22,7 @@ for command in COMMANDS:
     app.command(command, name=command.__name__.rstrip("_"))
 
 app.command(design.design)
+app.command(sweep.sweep)
 
 
 def errors() -> Console:

@@ -66,7 +66,7 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
     summary = {
         "status": run.status_name,
         "diagnosis": None if wrong is None else wrong.message,
-        "metrics": _metrics(run, built, targets, samples),
+        "metrics": metrics_of(run, built, targets, samples),
         "warnings": [*warnings_before(built), *_warnings(built, samples)],
         "timings": {name: float(f"{value:.4g}") for name, value in timings.items()},
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
@@ -109,7 +109,7 @@ def _warnings(built: Built, samples: Samples) -> list[str]:
     return [f"{sentence[0].upper()}{sentence[1:].rstrip(',;')}." for sentence in sentences]
 
 
-def _metrics(run: Run, built: Built, targets: Any, samples: Samples) -> dict[str, float]:
+def metrics_of(run: Run, built: Built, targets: Any, samples: Samples) -> dict[str, float]:
     """The metrics, of commands as speeds and of rotors by their coefficients, whatever the vehicle takes and has."""
     system, command = built.system, dict(samples.command)
     for element in rotor_groups(built.scenario):

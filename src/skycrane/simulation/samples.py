@@ -56,6 +56,7 @@ def sample(
     tracked: Tracked = None,
     events: Timeline | None = None,
     control_period: float | None = None,
+    evaluated: Any = None,
 ) -> Samples:
     """Evaluate a run.
 
@@ -67,6 +68,7 @@ def sample(
             (a team): a dictionary of such lists by member, by default a member's own name where it is that of a body.
         events: the run's timeline, so that outputs, energy and targets follow its changes.
         control_period: [s], needed with ``events``.
+        evaluated: what :func:`evaluate` returned for all samples of this run (a lane of a batch), to save evaluating it here.
 
     Raises:
         ValueError: for names in ``tracked`` that are no bodies or do not fit the target, or events without the control period.
@@ -74,11 +76,12 @@ def sample(
     if events is not None and events.events and control_period is None:
         raise ValueError("events change at control ticks: give control_period too")
     names, rows = _tracked_bodies(reference, system, tracked)
-    own = Timeline(tuple(e for e in (events.events if events else ()) if e.path.split(".")[0] in ("system", "reference")))
     count = max(1, int(np.sum(np.asarray(run.good))))
     state, command = jax.tree.map(lambda x: x[:count], (run.state, run.command))
-    out = _evaluate(run.time[:count], state, command, system, reference if rows else None, own, control_period or 1.0)
-    outputs, energy, jump, targets = jax.tree.map(np.asarray, out)
+    if evaluated is None:
+        seen = reference if rows else None
+        evaluated = _evaluate(run.time[:count], state, command, system, seen, _seen(events), control_period or 1.0)
+    outputs, energy, jump, targets = jax.tree.map(lambda x: np.asarray(x)[:count], evaluated)
     state, command = jax.tree.map(np.asarray, (state, command))
     work = throughput = None
     if LEDGER in state.memory:
@@ -88,9 +91,18 @@ def sample(
     return Samples(np.asarray(run.time[:count]), state, command, outputs, energy, work, throughput, names, target)
 
 
-@quick_jit
-def _evaluate(time: Array, state: State, command: dict, system: System, reference: Any, events: Timeline, period: float):
-    """Outputs, energy, energy jump by events and targets at every sample."""
+def evaluate(run: Run, system: System, reference: Any = None, *, events: Timeline | None = None, control_period: float = 1.0) -> tuple:
+    """Outputs, energy, energy jumps by events and targets at every sample of a run, for :func:`sample`; inside ``jit`` and ``vmap``."""
+    rows = _tracked_bodies(reference, system, None)[1]
+    return _at_samples(run.time, run.state, run.command, system, reference if rows else None, _seen(events), control_period)
+
+
+def _seen(events: Timeline | None) -> Timeline:
+    """The events that change what a log shows."""
+    return Timeline(tuple(e for e in (events.events if events else ()) if e.path.split(".")[0] in ("system", "reference")))
+
+
+def _at_samples(time: Array, state: State, command: dict, system: System, reference: Any, events: Timeline, period: float) -> tuple:
     whole = {"system": system, "reference": reference}
 
     def parts_at(t):
@@ -110,6 +122,9 @@ def _evaluate(time: Array, state: State, command: dict, system: System, referenc
 
     before = jnp.concatenate([time[:1], time[:-1]])
     return lax.map(one, (time, before, state, command), batch_size=min(BLOCK, time.shape[0]))
+
+
+_evaluate = quick_jit(_at_samples)
 
 
 def _call(reference: Any, t: Array) -> dict[str, Target]:
