@@ -172,18 +172,8 @@ class _Bomb:
 
 
 def test_the_command_line(scenario, tmp_path, capsys):
-    command = [
-        "sweep",
-        str(scenario),
-        "--vary",
-        "vehicle.mass=0.9,1.0,1.1",
-        "--method",
-        "grid",
-        "--jobs",
-        "1",
-        "--out",
-        str(tmp_path / "s"),
-    ]
+    bare = ["sweep", str(scenario), "--vary", "vehicle.mass=0.9,1.0,1.1", "--method", "grid", "--jobs", "1"]
+    command = [*bare, "--out", str(tmp_path / "s")]
     assert execute(command) == 0
     shown = capsys.readouterr().out
     assert "3 of 3 points" in shown

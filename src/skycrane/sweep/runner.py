@@ -18,7 +18,7 @@ from skycrane.scenario.base import Problem
 from skycrane.scenario.errors import ScenarioError
 from skycrane.scenario.loader import LoadedScenario, find, load_tables, read_toml
 
-from .block import ERROR, INVALID, Entry, Task, failure
+from .block import ERROR, Entry, Task
 from .design import design
 from .engines import run_dask, run_here, run_local
 from .plan import Block, Point, plan, usual_width
@@ -198,8 +198,6 @@ def _fly(tasks: Iterator[Task], done: Callable, engine: str, address: str | None
     if jobs is not None and jobs < 1:
         raise ScenarioError("sweep", [Problem((), f"jobs is {jobs}; expected at least 1")])
     processes = min(os.cpu_count() or 1 if jobs is None else jobs, count)
-    if processes <= 1 and jobs != 1 and count > 1:
-        processes = 1
     if processes <= 1:
         run_here(tasks, done)
     else:
@@ -259,6 +257,3 @@ def table(records: Sequence[dict[str, Any]], dimensions: Sequence[Dimension]) ->
     for name in sorted({name for r in records for name in r["metrics"]}):
         out[name] = [r["metrics"].get(name) for r in records]
     return out
-
-
-__all__ = ["INVALID", "Progress", "SweepResult", "failure", "sweep", "table"]
