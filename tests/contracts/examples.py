@@ -94,7 +94,7 @@ ELEMENTS["cables"] = Cables(
     normal(3, 3, 3) * 0.7,
     jnp.ones((4, 3)).at[2, 1].set(0.0),
     bending=jnp.array([0.4, 0.3, 0.2]),
-    drag=CableDrag(jnp.array([0.3, 0.2, 0.4]), jnp.array([0.05, 0.06, 0.07])),
+    drag=CableDrag(jnp.array([0.3, 0.2, 0.4]), jnp.array([0.05, 0.06, 0.07]), jnp.array([1e-4, 2e-4, 3e-4])),
     ground=CableGround(20.0),
     winch=Winch(jnp.array([0.5, 0.7, 0.9]), jnp.array([5.0, 5.0, 5.0]), jnp.array([2.0, 2.0, 2.0])),
 )

@@ -18,6 +18,7 @@ from skycrane.elements.push import Push
 from skycrane.environment.air import Air, SteadyWind
 from skycrane.environment.environment import Environment
 from skycrane.environment.ground import Ground
+from skycrane.environment.water import Current, Water
 from skycrane.loads.rope import Rope
 from skycrane.simulation.integrators import RK4
 from skycrane.simulation.rollout import simulate
@@ -50,7 +51,7 @@ def test_three_cables_over_the_centroid_carry_a_third_each():
     state = lift_start(system, swing=(0.0, 0.0, 0.0))
     for x in jax.tree.leaves(rates(system, state)):
         np.testing.assert_allclose(x, 0, atol=1e-7)
-    tension = np.asarray(measured(system, state)["tension"])[-1]
+    tension = np.asarray(measured(system, state)["tension"])[:, -1]
     weight = float(system.bodies.mass[3]) * 9.81
     np.testing.assert_allclose(tension, weight / 3, rtol=1e-9)
     arms = points - np.asarray(system.bodies.com_B[3])
@@ -103,12 +104,25 @@ def test_drag_across_and_along():
     np.testing.assert_allclose(force, np.tile(expected, (m - 1, 1)), atol=1e-8)
 
 
+def test_in_water():
+    """Below the surface water carries and drags, above it air does; the segment that crosses is wet up to the surface."""
+    m, section, across, current = 5, 2e-4, 0.012, 1.5
+    z = np.linspace(0, -1, m + 1)
+    system = straight(np.stack([0 * z, 0 * z, z], -1), drag=CableDrag(jnp.array([across]), jnp.array([0.001]), jnp.array([section])))
+    water = Water(-0.45, 1025.0, current=Current(jnp.array([current, 0.0, 0.0])))
+    system = eqx.tree_at(lambda x: x.environment, system, Environment(9.81, Air(1.2), water=water), is_leaf=lambda x: x is None)
+    force = np.asarray(rates(system, system.initial_state()).memory["cables"]["nodes"].velocity)[:, 0] + [0, 0, 9.81]
+    wet = np.array([0.0, 0, 0.75, 1, 1])  # of the segments 0..0.2, 0.2..0.4, 0.4..0.6 m and so on
+    each = 1025.0 / m * np.array([0.5 * across * current**2, 0.0, 9.81 * section])
+    np.testing.assert_allclose(force, (0.5 * (wet[1:] + wet[:-1]))[:, None] * each, rtol=2e-3, atol=1e-8)
+
+
 def test_winch_then_cut():
     """The winch pays out and reels in at its speed with the energy account closed; cut, the ball falls freely, the rest hangs on."""
     points = np.linspace([0.0, 0, 0], [0.0, 0, -1.002], 4)
     system = hung(
         points, 0.5, stiffness=2000.0, damping=2.0, length=1.0 / 3, node_mass=0.02, bending=jnp.array([1e-3]),
-        winch=Winch(jnp.array([0.1]), jnp.array([0.5])),
+        winch=Winch(jnp.array([0.1]), jnp.array([0.5]), jnp.array([1.0])),
     )  # fmt: skip
     state = system.initial_state([points[-1]])
     cut = Timeline((Event("system.elements.cables.intact[2, 0]", jnp.asarray(1.5), jnp.asarray(0.0)),))

@@ -8,7 +8,7 @@ Segment j of m joins node j-1 to node j (0 and m are the ends on the bodies); wi
 This is the model of seed 001 (arXiv 2305.09175, eqs. 1-12) in Cartesian nodes, whose mass matrix is diagonal, so that a call costs a
 number of operations proportional to the number of nodes.  Bending (optional) is the energy B/L (1 - e_j . e_(j+1)) of each inner node, B
 = E I, that is p_j = -dV/de_j / l; drag acts on each segment, across and along it apart, half on either end (Morison's form without added
-mass).
+mass), in air and in water, which also carries it.
 
 A segment that tightens again meets its damper at once, so that the force jumps: derivatives through that moment are those of the steps
 taken, without the shift of the moment itself; through slackening, where the force fades to zero, they are exact.
@@ -29,15 +29,25 @@ from skycrane.core.chain import WORLD, Chains, end_points
 from skycrane.core.element import AbstractElement, Output, Wrench
 from skycrane.core.kinematics import Kinematics, Points
 from skycrane.elements.cable_rates import fastest_rate, other_rate
-from skycrane.math.components import Vec3, take
+from skycrane.math.components import Vec3, safe_sqrt, take
+
+LYING = 0.05  # of its length: the height over which a segment that lies in the water's surface gets wet
 
 
 class CableDrag(eqx.Module):
     """Drag of a cable: ``normal`` and ``tangential`` (k,) m, coefficient times diameter, so that force per length is 1/2 rho |v| v times
-    it."""
+    it.  ``section`` (k,) m^2, or None without buoyancy: area of the cross-section, which displaces ``environment.water``."""
 
     normal: Array
     tangential: Array
+    section: Array | None = None
+
+    def force(self, e: Vec3, length: Array, density: Array | float, v: Vec3) -> Vec3:
+        """Force [N] on segments with directions ``e`` that move at ``v`` [m/s] through a fluid."""
+        along = e * v.dot(e)
+        across = v - along
+        half = -0.5 * density * length
+        return across * (half * self.normal * across.norm()) + along * (half * self.tangential * along.norm())
 
 
 class CableGround(eqx.Module):
@@ -180,13 +190,21 @@ class Cables(AbstractElement):
         return -(both / jnp.where(s.length > 0, s.length, 1.0))
 
     def _drag_force(self, t, kin: Kinematics, s: Segments, drag: CableDrag) -> Vec3:
-        """Drag of each segment [N]."""
+        """Drag and buoyancy of each segment [N], by the surroundings of its middle; one that crosses the surface is wet in part."""
         p_W = _from_top(s).map(lambda a: 0.5 * (a[1:] + a[:-1]))
-        v = s.velocity.map(lambda a: 0.5 * (a[1:] + a[:-1])) - kin.environment.air.velocity_W(t, p_W)
-        along = s.e * v.dot(s.e)
-        across = v - along
-        half = -0.5 * kin.environment.air.density_at(p_W) * s.length
-        return across * (half * drag.normal * across.norm()) + along * (half * drag.tangential * along.norm())
+        v = s.velocity.map(lambda a: 0.5 * (a[1:] + a[:-1]))
+        air, water = kin.environment.air, kin.environment.water
+        in_air = drag.force(s.e, s.length, air.density_at(p_W), v - air.velocity_W(t, p_W))
+        if water is None:
+            return in_air
+        motion = water.motion(t, p_W)
+        extent = safe_sqrt(s.d.z**2 + (LYING * s.length) ** 2)
+        wet = jnp.clip(0.5 + (motion.level - p_W.z) / jnp.where(extent > 0, extent, 1.0), 0.0, 1.0)
+        in_water = drag.force(s.e, s.length, water.density, v - motion.velocity_W)
+        if drag.section is not None:
+            lift = water.density * kin.environment.gravity * drag.section * s.length
+            in_water = Vec3(in_water.x, in_water.y, in_water.z + lift)
+        return in_air * (1.0 - wet) + in_water * wet
 
     def _ground(self, kin: Kinematics, memory, g: CableGround) -> tuple[Array, Array, Vec3]:
         """Depth of the nodes in the ground [m], what the bed pushes elastically, and its whole force [N]."""

@@ -38,6 +38,7 @@ class Rope(eqx.Module):
         linear_density: kg/m.
         bending_stiffness: EI, N m^2, or None.
         drag_normal, drag_tangential: m, drag coefficient times diameter, or None without drag.
+        section: m^2, area of the cross-section, for buoyancy in water; None without.
         lumps: static, which end of a segment carries its mass.
     """
 
@@ -48,17 +49,20 @@ class Rope(eqx.Module):
     bending_stiffness: Array | float | None = None
     drag_normal: Array | float | None = None
     drag_tangential: Array | float | None = None
+    section: Array | float | None = None
     segments: int = eqx.field(static=True, default=5)
     lumps: Lumps = eqx.field(static=True, default="half")
 
     def __check_init__(self):
         if self.segments < 1:
             raise ValueError(f"a rope has {self.segments} segments, expected at least 1")
+        if self.section is not None and self.drag_normal is None:
+            raise ValueError("rope: a section, for buoyancy, needs drag_normal (0 for none) too")
         for name in ("length", "axial_stiffness", "linear_density"):
             value = getattr(self, name)
             if concrete(value) and not np.all(np.asarray(value) > 0):
                 raise ValueError(f"rope: {name} is {value}, expected a positive number")
-        for name in ("damping", "bending_stiffness", "drag_normal", "drag_tangential"):
+        for name in ("damping", "bending_stiffness", "drag_normal", "drag_tangential", "section"):
             value = getattr(self, name)
             if value is not None and concrete(value) and not np.all(np.asarray(value) >= 0):
                 raise ValueError(f"rope: {name} is {value}, expected a number that is not negative")
@@ -79,6 +83,7 @@ class Rope(eqx.Module):
             youngs_modulus * np.pi * diameter**4 / 64 if bending else None,
             None if normal_drag is None else normal_drag * diameter,
             None if normal_drag is None else tangential_drag * diameter,
+            None if normal_drag is None else area,
             segments=segments,
         )
 
@@ -126,9 +131,9 @@ def cables_of(
     Raises:
         ValueError: where ropes differ in the number of segments or in what they have.
     """
-    kinds = {(r.segments, r.bending_stiffness is None, r.drag_normal is None) for r in ropes}
+    kinds = {(r.segments, r.bending_stiffness is None, r.drag_normal is None, r.section is None) for r in ropes}
     if len(kinds) != 1:
-        raise ValueError("ropes of one element need equally many segments, and the same of bending stiffness and drag")
+        raise ValueError("ropes of one element need equally many segments, and the same of bending stiffness, drag and section")
     m = ropes[0].segments
 
     def each(value: Any, rows: int) -> Array:
@@ -148,7 +153,8 @@ def cables_of(
         stiffness, each(lambda r: r.damping, m), length, node_mass, jnp.asarray(places), ones,
         bending=None if ropes[0].bending_stiffness is None else each(lambda r: r.bending_stiffness, 1)[0],
         drag=None if ropes[0].drag_normal is None else CableDrag(
-            each(lambda r: r.drag_normal, 1)[0], each(lambda r: r.drag_tangential or 0.0, 1)[0]
+            each(lambda r: r.drag_normal, 1)[0], each(lambda r: r.drag_tangential or 0.0, 1)[0],
+            None if ropes[0].section is None else each(lambda r: r.section, 1)[0],
         ),
         ground=ground,
         winch=winch,
