@@ -8,7 +8,7 @@ import numpy as np
 
 from .cargo import BoxShape, ConeShape, LoadSpec, ShapeSpec, SphereShape
 from .craft import layout_of, radii, reach_of
-from .lift import AXES, rotation
+from .lift import AXES, cable_groups, rotation
 from .scenario import Scenario
 from .vehicle import VehicleSpec
 
@@ -21,8 +21,20 @@ def scene(scenario: Scenario) -> dict[str, Any]:
         | {name: _load(spec) for name, spec in scenario.loads.items()},
         "ground": None if ground is None else {"height": ground.height},
         "water": None,
-        "cables": {"names": list(scenario.cables)} if scenario.cables else None,
+        "cables": {"names": [n for g in cable_groups(scenario).values() for n in g], "length": lengths(scenario)}
+        if scenario.cables
+        else None,
     }
+
+
+def cable_names(scenario: Scenario) -> list[str]:
+    """All cables, in the order of the result."""
+    return [name for names in cable_groups(scenario).values() for name in names]
+
+
+def lengths(scenario: Scenario) -> list[float]:
+    """Unstretched lengths [m] of all cables, in the order of the result."""
+    return [scenario.cables[name].length for name in cable_names(scenario)]
 
 
 def _load(spec: LoadSpec) -> dict[str, Any]:

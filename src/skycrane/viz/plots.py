@@ -25,6 +25,7 @@ from skycrane.viz.figures import (
     time_axis,
 )
 from skycrane.viz.geometry import euler_zyx
+from skycrane.viz.lift import formation, load, stretch
 from skycrane.viz.power import power, wind
 
 if TYPE_CHECKING:
@@ -217,6 +218,9 @@ PLOTS: Mapping[str, Callable[[xr.Dataset], Figure | None]] = {
     "power.png": power,
     "wind.png": wind,
     "tension.png": tension,
+    "formation.png": formation,
+    "load.png": load,
+    "cables.png": stretch,
 }
 
 
