@@ -27,7 +27,7 @@ def texts(figure):
 @pytest.mark.parametrize("name", ["quadrotor", "hexarotor_with_load", "swarm"])
 def test_every_plot_with_data_is_a_png_of_sensible_size(name, request, tmp_path):
     paths = save_plots(request.getfixturevalue(name), tmp_path / "plots")
-    expected = ALWAYS | ({"tension.png"} if name == "hexarotor_with_load" else set())
+    expected = ALWAYS | ({"tension.png", "formation.png", "load.png"} if name == "hexarotor_with_load" else set())
     assert {path.name for path in paths} == expected == {path.name for path in (tmp_path / "plots").iterdir()}
     for path in paths:
         width, height = png_size(path)
@@ -115,7 +115,7 @@ def test_a_run_that_ended_in_nan_still_plots(hexarotor_with_load, tmp_path):
     broken = hexarotor_with_load.copy(deep=True)
     for name in ("position", "attitude", "rotor_speed", "energy", "work", "cable_tension"):
         broken[name].values[500:] = np.nan
-    assert len(save_plots(broken, tmp_path)) == 6
+    assert len(save_plots(broken, tmp_path)) == 8
 
 
 def test_any_variable_can_be_plotted_by_name(quadrotor):
