@@ -44,6 +44,7 @@ def describe(
     facts: dict[str, Any] = {
         "scenario": loaded.scenario.name,
         "vehicles": {name: vehicle_facts(built, name) for name in built.crafts},
+        "buoys": {name: buoy_facts(built, name) for name in loaded.scenario.buoys},
         "run": run_facts(built),
     }
     if as_json:
@@ -51,6 +52,8 @@ def describe(
     else:
         for name, vehicle in facts["vehicles"].items():
             _show_vehicle(console(), name, vehicle)
+        for name, buoy in facts["buoys"].items():
+            _show_buoy(console(), name, buoy)
         _show_run(console(), facts["run"])
 
 
@@ -130,6 +133,34 @@ def natural_frequencies(built: Built, name: str) -> dict[str, list[float]]:
     return {loop: np.sqrt(np.asarray(getattr(gains, loop))[0]).tolist() for loop in ("position", "attitude")}
 
 
+def buoy_facts(built: Built, name: str) -> dict[str, Any]:
+    """How a buoy floats by itself, at rest."""
+    import math
+
+    from skycrane.scenario.sea import hydrostatics_of
+
+    rest = hydrostatics_of(built.scenario, name)
+
+    def finite(value: float) -> float | None:
+        return float(value) if math.isfinite(value) else None
+
+    return {
+        "mass_kg": float(built.scenario.buoys[name].mass),
+        "draft_m": rest.draft,
+        "immersed_volume_m3": rest.volume,
+        "whole_volume_m3": rest.whole_volume,
+        "waterplane_m2": rest.waterplane,
+        "metacentric_height_roll_m": rest.gm_roll,
+        "metacentric_height_pitch_m": rest.gm_pitch,
+        "period_heave_s": finite(rest.period_heave),
+        "period_roll_s": finite(rest.period_roll),
+        "period_pitch_s": finite(rest.period_pitch),
+        "stable": bool(rest.stable),
+        "verdict": rest.verdict,
+        "attitude_from_the_sea": built.scenario.buoys[name].model == "source",
+    }
+
+
 def run_facts(built: Built) -> dict[str, Any]:
     """The step against the fastest thing in the system."""
     from skycrane.scenario.record import largest_step
@@ -183,6 +214,23 @@ def _show_vehicle(out: Console, name: str, facts: dict[str, Any]) -> None:
         row = (values[i] * speed**2 for values in facts["effectiveness_n_per_rad2_s2"].values())
         table.add_row(f"{name}/{i + 1}", *(f"{0.0 if abs(value) < 1e-9 else value:.4g}" for value in row))
     out.print(table)
+
+
+def _show_buoy(out: Console, name: str, facts: dict[str, Any]) -> None:
+    def line(label: str, text: str, style: str = "") -> None:
+        out.print(f"  {label:<20}{text}", style=style, soft_wrap=True, markup=False)
+
+    def seconds(value: float | None) -> str:
+        return "none" if value is None else f"{value:.3g} s"
+
+    out.print(f"[bold]{name}[/bold]: {facts['mass_kg']:.6g} kg, afloat")
+    line("draft", f"{facts['draft_m']:.4g} m, {100 * facts['immersed_volume_m3'] / facts['whole_volume_m3']:.3g} % of its volume immersed")
+    line("metacentric height", f"{facts['metacentric_height_roll_m']:.3g} m in roll, {facts['metacentric_height_pitch_m']:.3g} m in pitch")
+    periods = (facts[f"period_{axis}_s"] for axis in ("heave", "roll", "pitch"))
+    line("periods", ", ".join(f"{axis} {seconds(p)}" for axis, p in zip(("heave", "roll", "pitch"), periods, strict=True)))
+    if facts["attitude_from_the_sea"]:
+        line("", "the model takes roll and pitch from the slope of the sea")
+    line("", facts["verdict"], "" if facts["stable"] or facts["attitude_from_the_sea"] else "yellow")
 
 
 def _show_run(out: Console, facts: dict[str, Any]) -> None:

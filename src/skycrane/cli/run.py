@@ -150,6 +150,7 @@ class _bar:
 
 UNITS = {
     "m_s": "m/s",
+    "mps": "m/s",
     "rad_s": "rad/s",
     "deg": "deg",
     "m": "m",

@@ -21,7 +21,7 @@ import numpy as np
 from skycrane.environment.waves import Waves
 
 Spectrum = Callable[[np.ndarray], np.ndarray]
-RANGE = (0.4, 6.0)  # of w/w_p that a drawn sea covers
+RANGE = (0.5, 3.0)  # of w/w_p that a drawn sea covers: shorter waves than a ninth of the longest strong ones hardly move a hull
 PARTS = 20_000  # of the quadrature over frequency
 
 
@@ -49,7 +49,7 @@ def jonswap(significant_height: float, peak_period: float, gamma: float = 3.3) -
     # In u = (w_p/w)^4 the tail is short: the integral over all frequencies converges with few points.
     edges = wp * np.concatenate([np.linspace(0.2, 3.0, PARTS), np.geomspace(3.0, 100.0, PARTS)[1:]])
     m0 = np.trapezoid(shape(edges), edges)
-    scale = significant_height**2 / 16 / m0
+    scale = significant_height**2 / 16 / m0 if m0 > 0 else 0.0
     return lambda w: scale * shape(np.asarray(w, dtype=float))
 
 
@@ -74,7 +74,7 @@ def draw(
     """A sea of ``count`` waves from a spectrum.
 
     Args:
-        spectrum: S(w); what lies outside 0.4 to 6 times the peak frequency is added to the waves within.
+        spectrum: S(w); what lies outside 0.5 to 3 times the peak frequency is added to the waves within.
         seed: the same seed gives the same sea.
         direction_deg: where the waves run to on the whole, from east counter-clockwise.
         spreading_exponent: s of the spreading cos^(2s); all waves in one direction where None.

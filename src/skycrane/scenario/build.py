@@ -8,7 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from skycrane.core.bodies import State
+from skycrane.control.surge_plans import AbstractSurgePlan
+from skycrane.core.bodies import Bodies, State
 from skycrane.core.controller import AbstractController, AbstractSensors, Team
 from skycrane.core.element import AbstractElement
 from skycrane.core.events import Timeline
@@ -17,6 +18,7 @@ from skycrane.elements.contact import GroundContact
 from skycrane.elements.drag import Drag
 from skycrane.elements.gravity import Gravity
 from skycrane.elements.push import Push
+from skycrane.loads.buoy import Buoy
 from skycrane.loads.rigid import Rigid
 from skycrane.loads.rope import with_end_lumps
 from skycrane.simulation.implicit import LinearlyImplicit
@@ -34,10 +36,12 @@ from .paths import reference_of
 from .pilots import controller_of
 from .places import rotor_groups, rotor_place
 from .scenario import SINGLE, Scenario
+from .sea import buoy_starts, buoys_of, plan_of, sea_elements, surge_of, tethers_of, tow_sensors
 from .surroundings import environment_of
 from .timeline import timeline_of
 from .tool import BacksteppingControl
 from .tool_build import backstepping_of, led, surface_of, tip_of
+from .water import SurgeControl
 
 INTEGRATORS = {**EXPLICIT, "linearly_implicit": LinearlyImplicit}
 
@@ -61,8 +65,9 @@ class Built:
     def followed(self) -> Any:
         """The references that vehicles follow: those of vehicles without feedback are left out."""
         if not isinstance(self.reference, dict):
-            return self.reference
-        return {name: member for name, member in self.reference.items() if member is not None}
+            return None if isinstance(self.reference, AbstractSurgePlan) else self.reference
+        left_out = (AbstractSurgePlan, type(None))
+        return {name: member for name, member in self.reference.items() if not isinstance(member, left_out)}
 
 
 def build(scenario: Scenario) -> Built:
@@ -77,31 +82,40 @@ def build(scenario: Scenario) -> Built:
     carried = carried_weights(scenario, poses)
     hover = {name: hover_speeds(heavier(craft, carried[name], gravity), gravity) for name, craft in crafts.items()}
     loads = {name: rigid_of(spec) for name, spec in scenario.loads.items()}
-    members = members_of(scenario, crafts, loads)
+    buoys = buoys_of(scenario)
+    members = members_of(scenario, crafts, loads, buoys)
     system = System(
-        bodies_for(tuple(members), list(members.values())),
-        _elements(scenario, crafts, hover) | cable_elements(scenario, poses),
+        _bodies(members, buoys),
+        _elements(scenario, crafts, hover) | cable_elements(scenario, poses) | _afloat(scenario, buoys),
+        tethers_of(scenario),
         environment=environment,
         keep_ledger=True,
     )
-    starts: list[Any] = [*(v.spec.initial for v in fleet.values()), *(load.initial for load in scenario.loads.values())]
+    named = {name: v.spec.initial for name, v in fleet.items()} | {name: load.initial for name, load in scenario.loads.items()}
+    starts: list[Any] = [*named.values(), *(buoy.initial for buoy in scenario.buoys.values())]
+    velocities = {name: start.velocity for name, start in named.items()} | {n: v for n, (_, v) in buoy_starts(scenario).items()}
     initial = system.initial_state(
         position=[poses[name].position for name in members],
         attitude=[attitude(start.attitude_deg) for start in starts],
-        velocity=[start.velocity for start in starts],
+        velocity=[velocities[name] for name in members],
         angular_velocity=[start.angular_velocity for start in starts],
     )
     alone_flown = {name: v for name, v in fleet.items() if name not in scenario.team_vehicles}
     controllers = {
         name: backstepping_of(scenario, name, crafts[name], rotor_place(scenario, name)[0])
         if isinstance(v.control, BacksteppingControl)
+        else surge_of(scenario, name, crafts[name], rotor_place(scenario, name)[0], buoys)
+        if isinstance(v.control, SurgeControl)
         else controller_of(
             v, crafts[name], scenario.bodies.index(name), rotor_place(scenario, name)[0], gravity,
             scenario.run.tick, steady_speeds(v.spec, hover[name]), throttle_of(v.spec),
         )
         for name, v in alone_flown.items()
     }  # fmt: skip
-    references = {name: led(v, reference_of(v.control, v.reference, v.spec.initial)) for name, v in alone_flown.items()}
+    references: dict[str, Any] = {
+        name: plan_of(scenario, v) if isinstance(v.control, SurgeControl) else led(v, reference_of(v.control, v.reference, v.spec.initial))
+        for name, v in alone_flown.items()
+    }
     if scenario.team is not None:
         load = scenario.team.load
         controllers[load] = crew_of(scenario, crafts, loads, members)
@@ -117,13 +131,28 @@ def build(scenario: Scenario) -> Built:
         timeline_of(scenario, controllers),
         _integrator(scenario),
         _limits(scenario),
-        sensors_of(scenario),
+        tow_sensors(scenario) or sensors_of(scenario),
     )
 
 
-def members_of(scenario: Scenario, crafts: dict[str, Multirotor], loads: dict[str, Rigid]) -> dict[str, Any]:
+def _bodies(members: dict[str, Any], buoys: dict[str, Buoy]) -> Bodies:
+    """The bodies, with the added mass of those that float."""
+    if not buoys:
+        return bodies_for(tuple(members), list(members.values()))
+    mass, inertia_B, com_B = (np.stack([np.asarray(getattr(m, key)) for m in members.values()]) for key in ("mass", "inertia_B", "com_B"))
+    added = np.stack([np.asarray(buoys[name].added) if name in buoys else np.zeros((6, 6)) for name in members])
+    return Bodies.create(tuple(members), mass, inertia_B, com_B, added)
+
+
+def _afloat(scenario: Scenario, buoys: dict[str, Buoy]) -> dict[str, AbstractElement]:
+    return sea_elements(scenario, buoys, {name: touching_points(load) for name, load in scenario.loads.items()})
+
+
+def members_of(
+    scenario: Scenario, crafts: dict[str, Multirotor], loads: dict[str, Rigid], buoys: dict[str, Buoy] | None = None
+) -> dict[str, Any]:
     """Mass properties of all bodies by name, with the cable ends that they carry."""
-    bare = {**crafts, **loads}
+    bare = {**crafts, **loads, **{name: buoy.rigid for name, buoy in (buoys or {}).items()}}
     if not scenario.cables:
         return bare
     upper, lower, upper_B, lower_B = zip(*ends_of(scenario).values(), strict=True)

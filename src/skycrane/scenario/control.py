@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from .base import Count, Number, Spec, Time, Unit
 from .tool import BacksteppingControl
+from .water import SurgeControl
 
 RotorSpeed = Annotated[Number, Field(ge=0, le=1e5), Unit("rad/s")]
 
@@ -104,5 +105,6 @@ class RotorSpeedsControl(Spec):
 
 
 ControlSpec = Annotated[
-    GeometricControl | FullPoseControl | CascadedPidControl | BacksteppingControl | RotorSpeedsControl, Field(discriminator="kind")
+    GeometricControl | FullPoseControl | CascadedPidControl | BacksteppingControl | SurgeControl | RotorSpeedsControl,
+    Field(discriminator="kind"),
 ]

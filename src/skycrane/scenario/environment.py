@@ -24,6 +24,7 @@ from .base import (
     refuse_if_any,
 )
 from .tool import SurfaceSpec
+from .water import WaterSpec
 
 MAX_RECORD = 20_000
 """Samples of a record in a scenario: enough for half an hour at 10 Hz, and little enough to be kept in every result."""
@@ -169,6 +170,7 @@ class EnvironmentSpec(Spec):
     wind: WindSpec = Field(default=NoWind(kind="none"), description="still air by default")
     ground: GroundSpec | None = Field(default=None, description="leave the table out for a world without ground")
     surface: SurfaceSpec | None = Field(default=None, description="a wall or table that end-effectors touch; leave out for none")
+    water: WaterSpec | None = Field(default=None, description="leave the table out for a world without water")
 
     @property
     def winds(self) -> tuple[NoWind | SteadyWind | ShearWind | GustWind | DrydenWind | RecordWind, ...]:

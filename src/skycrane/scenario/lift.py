@@ -18,6 +18,7 @@ from skycrane.vehicles.multirotor import Multirotor
 from .cables import WORLD, CableNumbers, CableSpec, RopeMaterial
 from .cargo import BoxShape, ConeShape, CylinderShape, LoadSpec, ShapeSpec
 from .scenario import Scenario
+from .sea import buoy_starts
 
 AXES = {"x": np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]]), "y": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]), "z": np.eye(3)}
 """Rotations that turn the z axis of a shape to a body axis."""
@@ -117,7 +118,7 @@ def rope_of(spec: CableSpec) -> Rope:
 
 def point_of(scenario: Scenario, body: str, point: Any) -> np.ndarray:
     """A point of a body, by its name or its coordinates (3,) m."""
-    return np.array(scenario.loads[body].points[point] if isinstance(point, str) else point, dtype=float)
+    return np.array((scenario.loads | scenario.buoys)[body].points[point] if isinstance(point, str) else point, dtype=float)
 
 
 def index_of(scenario: Scenario, body: str) -> int:
@@ -185,6 +186,8 @@ def poses_of(scenario: Scenario) -> dict[str, Pose]:
         name: Pose(np.array(load.initial.position, dtype=float), rotation(load.initial.attitude_deg))
         for name, load in scenario.loads.items()
     }
+    for name, (position, _) in buoy_starts(scenario).items():
+        poses[name] = Pose(position, rotation(scenario.buoys[name].initial.attitude_deg))
     pulls = static_pulls(scenario)
     for name, vehicle in scenario.fleet.items():
         initial = vehicle.spec.initial

@@ -22,6 +22,7 @@ from .control import CascadedPidControl, GainsSpec, PidGainsSpec, RotorSpeedsCon
 from .control import FullPoseControl as FullPoseSpec
 from .scenario import Vehicle
 from .tool import BacksteppingControl
+from .water import SurgeControl
 
 
 class Throttled(AbstractController):
@@ -60,7 +61,7 @@ def controller_of(
     """  # fmt: skip
     control = vehicle.control
     flown: AbstractController
-    assert not isinstance(control, BacksteppingControl)  # has a builder of its own
+    assert not isinstance(control, (BacksteppingControl, SurgeControl))  # have builders of their own
     if isinstance(control, RotorSpeedsControl):
         flown = Constant({element: jnp.broadcast_to(jnp.array(control.speeds, dtype=float), (1, craft.count))})
     else:

@@ -33,6 +33,7 @@ from .loader import LoadedScenario
 from .places import rotor_groups
 from .scenario import Scenario
 from .scene import scene
+from .sea import add_sea, tow_metrics
 from .tool_build import tool_metrics
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
     samples = sample(run, built.system, targets, events=built.timeline, control_period=scenario.run.tick)
     dataset = to_dataset(run, built.system, targets, samples=samples, attributes=_attributes(loaded, built))
     _add_air(dataset, samples, built)
+    add_sea(dataset, samples, scenario)
     wrong = diagnose(run, built.system, built.controller, built.reference, built.initial, **options(built))
     flown = float(samples.time[-1])
     timings = {
@@ -121,7 +123,7 @@ def metrics_of(run: Run, built: Built, targets: Any, samples: Samples) -> dict[s
             elements = {**system.elements, element: rotors.quadratic(float(system.environment.air.density))}
             system = eqx.tree_at(lambda s: s.elements, system, elements)
     out = metrics(run, system, targets, samples=samples._replace(command=command)) | lift_metrics(built, samples)
-    out |= tool_metrics(built, samples)
+    out |= tool_metrics(built, samples) | tow_metrics(built.scenario, samples)
     lowest = [float(log["state_of_charge"].min()) for log in samples.outputs.values() if "state_of_charge" in log]
     return out | ({"charge_min_fraction": min(lowest)} if lowest else {})
 

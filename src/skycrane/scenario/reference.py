@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from .base import Coordinate, Degrees, Length, Number, Period, Position, Problem, Spec, Time, Unit, refuse_if_any
 from .environment import sample_problems
+from .water import SurgeStepsReference, TowReference
 
 MAX_WAYPOINTS = 1000
 MAX_PROBLEMS = 20
@@ -148,6 +149,14 @@ class SweepReference(Spec):
 
 
 ReferenceSpec = Annotated[
-    HoverReference | WaypointsReference | CircleReference | FigureEightReference | PathReference | TumbleReference | SweepReference,
+    HoverReference
+    | WaypointsReference
+    | CircleReference
+    | FigureEightReference
+    | PathReference
+    | TumbleReference
+    | SweepReference
+    | SurgeStepsReference
+    | TowReference,
     Field(discriminator="kind"),
 ]

@@ -30,6 +30,7 @@ from .run import RunSpec
 from .sensors import SensorsSpec
 from .team import FormationTeam, TeamSpec
 from .vehicle import VehicleSpec
+from .water import BuoySpec, SurgeControl, SurgeStepsReference, TetherSpec, TowReference
 
 SINGLE = "uav"
 """Body name of the vehicle in `[vehicle]`; its rotors are `uav/1`, `uav/2`, ..."""
@@ -77,6 +78,8 @@ class Scenario(Spec):
     vehicles: dict[Name, FleetVehicleSpec] = Field(default={}, description="the vehicles by name, if there are several")
     loads: dict[Name, LoadSpec] = Field(default={}, description="bodies that are carried, by name")
     cables: dict[Name, CableSpec] = Field(default={}, description="elastic cables by name")
+    buoys: dict[Name, BuoySpec] = Field(default={}, description="bodies that float, by name")
+    tethers: dict[Name, TetherSpec] = Field(default={}, description="inextensible tethers by name")
     team: TeamSpec | None = Field(default=None, description="vehicles that carry a load together, in place of controls of their own")
     events: Annotated[tuple[EventSpec, ...], Field(max_length=MAX_EVENTS)] = Field(default=(), description="what happens when")
 
@@ -91,8 +94,8 @@ class Scenario(Spec):
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """Names of all bodies, in the order of the state: vehicles, then loads."""
-        return (*self.fleet, *self.loads)
+        """Names of all bodies, in the order of the state: vehicles, then loads, then buoys."""
+        return (*self.fleet, *self.loads, *self.buoys)
 
     @property
     def team_vehicles(self) -> tuple[str, ...]:
@@ -109,8 +112,8 @@ class Scenario(Spec):
         refuse_if_any(
             self._vehicle_problems()
             or [
-                *self._control_problems(), *self._sensor_problems(), *self._cable_problems(), *self._team_problems(),
-                *self._event_problems(),
+                *self._control_problems(), *self._sensor_problems(), *self._cable_problems(), *self._water_problems(),
+                *self._team_problems(), *self._event_problems(),
             ]
         )  # fmt: skip
         return self
@@ -198,7 +201,7 @@ class Scenario(Spec):
                 if body != WORLD and body not in self.bodies:
                     problems.append(Problem((*at, end), f"there is no body of this name{nearest(body, (*self.bodies, WORLD))}", body))
                 elif isinstance(point, str):
-                    known = self.loads[body].points if body in self.loads else {}
+                    known = self._points(body)
                     if point not in known:
                         hint = nearest(point, known) or f": {body} has none"
                         problems.append(Problem((*at, f"{end}_point"), f"there is no point of this name{hint}", point))
@@ -221,6 +224,54 @@ class Scenario(Spec):
             elif x * x + y * y >= self.cables[over].length ** 2:
                 wanted = f"x and y must be less than the cable's length ({self.cables[over].length:g} m) aside"
                 problems.append(Problem((*vehicle.path, "initial", "position"), wanted, vehicle.spec.initial.position))
+        return problems
+
+    def _points(self, body: str) -> dict[str, tuple[float, float, float]]:
+        """The named points of a body."""
+        carried = self.loads.get(body) or self.buoys.get(body)
+        return {} if carried is None else carried.points
+
+    def _water_problems(self) -> list[Problem]:
+        problems = []
+        for name in self.buoys:
+            if name in self.fleet or name in self.loads or name == WORLD:
+                problems.append(Problem(("buoys", name), "is a reserved name" if name == WORLD else "there is another body of this name"))
+        if self.buoys and self.environment.water is None:
+            problems.append(Problem(("buoys",), "need [environment.water]"))
+        if len(self.buoys) > MAX_LOADS or len(self.tethers) > MAX_LOADS:
+            problems.append(Problem(("buoys",), f"expected at most {MAX_LOADS} buoys and as many tethers"))
+        for name, tether in self.tethers.items():
+            at = ("tethers", name)
+            for end in ("upper", "lower"):
+                body, point = getattr(tether, end), getattr(tether, f"{end}_point")
+                if body not in self.bodies:
+                    problems.append(Problem((*at, end), f"there is no body of this name{nearest(body, self.bodies)}", body))
+                elif isinstance(point, str) and point not in self._points(body):
+                    hint = nearest(point, self._points(body)) or f": {body} has none"
+                    problems.append(Problem((*at, f"{end}_point"), f"there is no point of this name{hint}", point))
+            if tether.upper == tether.lower:
+                problems.append(Problem((*at, "lower"), "both ends are on the same body", tether.lower))
+        return problems or [p for name, v in self.fleet.items() for p in self._towing_problems(name, v)]
+
+    def _towing_problems(self, name: str, vehicle: Vehicle) -> list[Problem]:
+        control, reference = vehicle.control, vehicle.reference
+        table = ("control",) if self.vehicle is not None else (*vehicle.path, "control")
+        of_surge = isinstance(reference, (SurgeStepsReference, TowReference))
+        if not isinstance(control, SurgeControl):
+            wanted = f'needs control of kind = "surge" for {name}'
+            return [Problem((*table[:-1], "reference", "kind"), wanted, reference.kind)] if of_surge else []
+        problems = []
+        if control.tether not in self.tethers:
+            hint = nearest(control.tether, self.tethers)
+            problems.append(Problem((*table, "tether"), f"there is no tether of this name{hint}", control.tether))
+        elif self.tethers[control.tether].upper != name or self.tethers[control.tether].lower not in self.buoys:
+            wanted = f"must be a tether with {name} at its upper end and a buoy at its lower"
+            problems.append(Problem((*table, "tether"), wanted, control.tether))
+        if not of_surge:
+            wanted = 'surge control needs a reference of kind = "surge_steps" or "tow_to"'
+            problems.append(Problem((*table[:-1], "reference", "kind"), wanted, reference.kind))
+        if control.noisy and (self.sensors is not None or len(self.fleet) > 1):
+            problems.append(Problem((*table, "noisy"), "is for a single vehicle without [sensors]"))
         return problems
 
     def _team_problems(self) -> list[Problem]:

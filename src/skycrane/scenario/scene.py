@@ -8,9 +8,11 @@ import numpy as np
 
 from .cargo import BoxShape, ConeShape, LoadSpec, ShapeSpec, SphereShape
 from .craft import layout_of, radii, reach_of
-from .lift import AXES, cable_groups, rotation
+from .lift import AXES, cable_groups, point_of, rotation
 from .scenario import Scenario
+from .sea import hull_shapes, water_scene
 from .vehicle import VehicleSpec
+from .water import BuoySpec
 
 
 def scene(scenario: Scenario) -> dict[str, Any]:
@@ -18,12 +20,14 @@ def scene(scenario: Scenario) -> dict[str, Any]:
     ground = scenario.environment.ground
     return {
         "bodies": {name: _vehicle(name, vehicle.spec) for name, vehicle in scenario.fleet.items()}
-        | {name: _load(spec) for name, spec in scenario.loads.items()},
+        | {name: _load(spec) for name, spec in scenario.loads.items()}
+        | {name: _buoy(spec) for name, spec in scenario.buoys.items()},
         "ground": None if ground is None else {"height": ground.height},
-        "water": None,
+        "water": water_scene(scenario),
         "cables": {"names": [n for g in cable_groups(scenario).values() for n in g], "length": lengths(scenario)}
         if scenario.cables
         else None,
+        "tethers": [_tether(scenario, name) for name in scenario.tethers],
     }
 
 
@@ -35,6 +39,21 @@ def cable_names(scenario: Scenario) -> list[str]:
 def lengths(scenario: Scenario) -> list[float]:
     """Unstretched lengths [m] of all cables, in the order of the result."""
     return [scenario.cables[name].length for name in cable_names(scenario)]
+
+
+def _buoy(spec: BuoySpec) -> dict[str, Any]:
+    drawn: dict[str, Any] = {"shapes": hull_shapes(spec), "color": list(spec.visual.color or (0.85, 0.35, 0.15))}
+    return drawn
+
+
+def _tether(scenario: Scenario, name: str) -> dict[str, Any]:
+    """Ends of a tether for the viewer: bodies, points, length."""
+    tether = scenario.tethers[name]
+    points = [[0.0, 0.0, 0.0]] * 2 if tether.lever is not None else [
+        point_of(scenario, body, point).tolist()
+        for body, point in ((tether.lower, tether.lower_point), (tether.upper, tether.upper_point))
+    ]  # fmt: skip
+    return {"name": name, "bodies": [tether.lower, tether.upper], "points": points, "length": tether.length}
 
 
 def _load(spec: LoadSpec) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from skycrane.environment.turbulence import Dryden
 from . import environment as spec
 from .events import GustEvent
 from .scenario import Scenario
+from .sea import water_of
 
 WIND = "system.environment.air.wind"
 
@@ -26,10 +27,11 @@ def environment_of(scenario: Scenario) -> Environment:
     parts += [_gust(event.velocity, event.time, event.rise, event.hold) for event in _gusts(scenario)]
     wind = parts[0] if len(parts) == 1 else winds.Superposed(tuple(parts))
     ground = None if given.ground is None else Ground(given.ground.height)
+    water = water_of(scenario)
     if given.altitude is None:
-        return Environment(given.gravity, Air(given.air_density, wind), ground)
+        return Environment(given.gravity, Air(given.air_density, wind), ground, water)
     air = Air.standard(given.altitude, given.temperature_offset, wind, given.stratified)
-    return Environment(given.gravity, air, ground)
+    return Environment(given.gravity, air, ground, water)
 
 
 def mean_wind_path(scenario: Scenario) -> str:

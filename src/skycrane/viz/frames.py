@@ -9,6 +9,7 @@ import numpy as np
 
 from skycrane.viz.dataset import TimedLabel, events_of, names_of, scene_of, times_of, title_of
 from skycrane.viz.geometry import Array, interpolate, shape_radius, slerp
+from skycrane.viz.sea import tether_nodes
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -86,13 +87,20 @@ def frames_of(dataset: xr.Dataset, *, frame_rate: float = FRAME_RATE) -> Frames:
     segments = (len(at), nodes.shape[1], nodes.shape[2] - 1)
     if tension is None or tension.shape != segments:
         tension = np.zeros(segments)
+    scene, place = scene_of(dataset), interpolate(time, position[:length], at)
+    turned = slerp(time, attitude[:length], at)
+    if tethers := scene.get("tethers"):
+        lines = tether_nodes(tethers, bodies, place, turned)
+        pulls = [resampled(f"tether_{tether['name']}_tension", f"tether_{tether['name']}_row") for tether in tethers]
+        taut = np.stack([np.zeros(len(at)) if pull is None else pull[:, 0] for pull in pulls], 1)
+        nodes, tension = _beside(nodes, lines), _beside(tension, np.repeat(taut[:, :, None], lines.shape[2] - 1, 2))
     return Frames(
         title=title_of(dataset),
         status=str(dataset.attrs.get("status", "")),
         time=at,
         bodies=bodies,
-        position_W=interpolate(time, position[:length], at),
-        attitude_WB=slerp(time, attitude[:length], at),
+        position_W=place,
+        attitude_WB=turned,
         tracked=names_of(dataset, "reference_position", "tracked"),
         reference_W=np.empty((len(at), 0, 3)) if reference is None else reference,
         rotors=names_of(dataset, "rotor_thrust", "rotor"),
@@ -100,8 +108,17 @@ def frames_of(dataset: xr.Dataset, *, frame_rate: float = FRAME_RATE) -> Frames:
         cable_node_W=nodes,
         cable_tension=np.nan_to_num(tension),
         events=tuple(event for event in events_of(dataset) if event.time <= time[-1]),
-        scene=scene_of(dataset),
+        scene=scene,
     )
+
+
+def _beside(one: Array, other: Array) -> Array:
+    """Two sets of cables (F, cables, places, ...) as one, padded with NaN."""
+    if not one.shape[1]:
+        return other
+    places = max(one.shape[2], other.shape[2])
+    pads = [np.pad(x, [(0, 0), (0, 0), (0, places - x.shape[2])] + [(0, 0)] * (x.ndim - 3), constant_values=np.nan) for x in (one, other)]
+    return np.concatenate(pads, 1)
 
 
 def frame_times(start: float, end: float, frame_rate: float, max_frames: int) -> Array:

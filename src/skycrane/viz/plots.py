@@ -27,6 +27,7 @@ from skycrane.viz.figures import (
 from skycrane.viz.geometry import euler_zyx
 from skycrane.viz.lift import formation, load, stretch
 from skycrane.viz.power import power, wind
+from skycrane.viz.sea import floating, towing
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -221,6 +222,8 @@ PLOTS: Mapping[str, Callable[[xr.Dataset], Figure | None]] = {
     "formation.png": formation,
     "load.png": load,
     "cables.png": stretch,
+    "towing.png": towing,
+    "floating.png": floating,
 }
 
 

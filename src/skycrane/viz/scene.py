@@ -13,6 +13,7 @@ import numpy as np
 from skycrane.viz.enlarge import enlarged
 from skycrane.viz.frames import Frames
 from skycrane.viz.geometry import Array, camera_for, cone_mesh, dashes, round_step, z_axis_to
+from skycrane.viz.sea import LINES, sea_lines, wave_cell
 
 if TYPE_CHECKING:
     import viser
@@ -41,6 +42,8 @@ EVENT_SHOWN = 2.0  # s that an event's label stays
 POINT_RADIUS = 0.012  # of a body without shapes, as a part of the size of the scene
 TRAIL_POINTS = 900  # over all bodies
 TENSION_LEVELS = 24
+SEA: RGB = (30, 110, 180)
+SEA_FRAMES = 3  # frames from one shape of the sea to the next
 
 
 class RunScene:
@@ -71,6 +74,7 @@ class RunScene:
         self._markers = self._add_markers()
         self._trail, self._trail_spacing, self._trail_length = self._add_trail()
         self._cables = self._add_cables()
+        self._sea = self._add_sea()
         self._labels = self._add_labels()
 
     def show(self, index: int) -> None:
@@ -92,6 +96,8 @@ class RunScene:
         if self._cables is not None:
             self._cables.points = self._cable_points(index)
             self._cables.colors = self._cable_colors(index)
+        if self._sea is not None and index % SEA_FRAMES == 0:
+            self._sea.points = self._sea_points(index)
         now = frames.time[index]
         for event, handle in zip(frames.events, self._labels, strict=True):
             handle.visible = bool(event.time <= now + 1e-9 and now < event.time + EVENT_SHOWN)
@@ -133,6 +139,12 @@ class RunScene:
         )  # fmt: skip
         if water:
             level = float(water.get("height", 0.0)) if isinstance(water, dict) else 0.0
+            # Waves are lines; the body of the water begins below their troughs.
+            level -= (
+                1.2 * float(np.sqrt(np.sum(np.square((water.get("waves") or {}).get("amplitude", 0.0)))))
+                if isinstance(water, dict)
+                else 0.0
+            )
             scene.add_box(
                 "/water", dimensions=(8.0 * extent, 8.0 * extent, 0.01 * size), position=(*centre, level - 0.005 * size),
                 color=(86, 180, 233), opacity=0.35, cast_shadow=False, receive_shadow=False,
@@ -311,6 +323,19 @@ class RunScene:
         return self._scene.add_line_segments(
             "/cables", unset, np.full((count, 2, 3), 255, dtype=np.uint8), thickness=3.0, thickness_units="screen"
         )
+
+    def _add_sea(self) -> Any:
+        water = self.frames.scene["water"]
+        if not isinstance(water, dict) or not water.get("waves"):
+            return None
+        self._sea_cell = wave_cell(water, self._size)
+        points = np.full((2 * LINES * (LINES - 1), 2, 3), self._quantum)
+        return self._scene.add_line_segments("/sea", points, SEA, thickness=1.5, thickness_units="screen")
+
+    def _sea_points(self, index: int) -> Array:
+        frames = self.frames
+        centre = np.mean(frames.position_W[index, :, :2], axis=0)
+        return _rounded(sea_lines(frames.scene["water"], float(frames.time[index]), centre, self._sea_cell), max(self._quantum, 0.005))
 
     def _cable_points(self, index: int) -> Array:
         nodes = self.frames.cable_node_W[index]
