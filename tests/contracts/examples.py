@@ -26,6 +26,7 @@ from skycrane.core.controller import Constant, Team
 from skycrane.core.system import System
 from skycrane.elements.cables import CableDrag, CableGround, Cables, Winch
 from skycrane.elements.contact import GroundContact
+from skycrane.elements.deck import DeckContact
 from skycrane.elements.drag import Drag
 from skycrane.elements.gravity import Gravity
 from skycrane.elements.push import Push
@@ -100,6 +101,7 @@ ELEMENTS["cables"] = Cables(
 )
 _BUOY = twin_buoy(9.0, (1.0, 0.3, 0.4), 0.8, center_height=-0.05, linear=normal(6, 6), quadratic=[1.0, 2, 3, 0.1, 0.2, 0.3], count=(2, 2))
 ELEMENTS["hull"] = eqx.tree_at(lambda h: h.skin, _BUOY.element(1), friction_of(_BUOY.columns, 1.0), is_leaf=lambda x: x is None)
+ELEMENTS["deck"] = DeckContact(1, (0, 0), normal(2, 3), 4.0, jnp.array([40.0, 40.0]), reach=50.0)
 ELEMENTS["slaved_buoy"] = SlavedBuoy(1, jnp.array([0.8, 0.3, 6.0]), jnp.array([1.0, 2.0, 30.0]), 1.5)
 ELEMENTS["source_azimuth"] = SourceAzimuth(Push((0,), normal(1, 3), normal(1, 3), normal(1, 3)), 1, 0, 0.1)
 ELEMENTS["surface"] = SurfaceContact(

@@ -246,9 +246,10 @@ def test_bundled_scenarios_to_their_end(name):
 def test_every_bundled_scenario_has_a_flight():
     from tests.scenario.test_control import BOUNDS
     from tests.scenario.test_lift import WHOLE as LIFTS
+    from tests.scenario.test_sea import WHOLE as SEA
     from tests.scenario.test_tool import WHOLE as TOOLS
 
-    assert set(catalogue("scenario")) == set(BOUNDS) | set(FIRST) | set(LIFTS) | set(TOOLS)
+    assert set(catalogue("scenario")) == set(BOUNDS) | set(FIRST) | set(LIFTS) | set(TOOLS) | set(SEA)
     assert set(FIRST) == set(WHOLE)
 
 
