@@ -136,7 +136,7 @@ def misspell(table, path):
     return {k: inner if k == path[0] else v for k, v in table.items()}, typo
 
 
-NAMED = ("vehicles", "loads", "cables", "points")
+NAMED = ("vehicles", "loads", "cables", "buoys", "tethers", "points")
 
 
 @pytest.mark.parametrize("name", sorted(catalogue("scenario")))
