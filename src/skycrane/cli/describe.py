@@ -163,13 +163,17 @@ def buoy_facts(built: Built, name: str) -> dict[str, Any]:
 
 def run_facts(built: Built) -> dict[str, Any]:
     """The step against the fastest thing in the system."""
+    from dataclasses import replace
+
     from skycrane.scenario.record import largest_step
+    from skycrane.simulation.integrators import RK4
 
     return {
         "step_s": built.scenario.run.step,
         "control_period_s": built.scenario.run.tick,
         "fastest_rate_1_s": built.system.rate_bound(built.system.prepare()),
         "largest_stable_step_s": largest_step(built)[0],
+        "largest_stable_step_rk4_s": largest_step(replace(built, integrator=RK4()))[0],
     }
 
 
@@ -238,6 +242,9 @@ def _show_run(out: Console, facts: dict[str, Any]) -> None:
     limit = f"largest stable step about {stable:.3g} s" if stable else "no limit of the step by stability"
     steps = f"step {facts['step_s']:g} s, control period {facts['control_period_s']:g} s"
     out.print(f"{steps}; {limit} (without the controller)", soft_wrap=True)
+    explicit = facts["largest_stable_step_rk4_s"]
+    if explicit is not None and explicit != stable:
+        out.print(f"with rk4 the largest stable step would be about {explicit:.3g} s", soft_wrap=True)
     if stable is not None and facts["step_s"] > stable:
         out.print("[yellow]the step is longer than that: the run will probably diverge[/yellow]")
 

@@ -21,7 +21,7 @@ from skycrane.elements.push import Push
 from skycrane.loads.buoy import Buoy
 from skycrane.loads.rigid import Rigid
 from skycrane.loads.rope import with_end_lumps
-from skycrane.simulation.implicit import LinearlyImplicit
+from skycrane.simulation.implicit import LinearlyImplicit3
 from skycrane.simulation.integrators import INTEGRATORS as EXPLICIT
 from skycrane.simulation.integrators import AbstractIntegrator
 from skycrane.simulation.rollout import Limits
@@ -43,7 +43,7 @@ from .tool import BacksteppingControl
 from .tool_build import backstepping_of, led, surface_of, tip_of
 from .water import SurgeControl
 
-INTEGRATORS = {**EXPLICIT, "linearly_implicit": LinearlyImplicit}
+INTEGRATORS = {**EXPLICIT, "linearly_implicit": LinearlyImplicit3}
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _elements(scenario: Scenario, crafts: dict[str, Multirotor], hover: dict[str
 
 def _integrator(scenario: Scenario) -> AbstractIntegrator:
     # "auto" is settled before the flight (skycrane.scenario.choose); until then the safe one stands.
-    return INTEGRATORS.get(scenario.run.integrator, LinearlyImplicit)()
+    return INTEGRATORS.get(scenario.run.integrator, LinearlyImplicit3)()
 
 
 def _limits(scenario: Scenario) -> Limits | None:

@@ -72,6 +72,10 @@ class SteadyPath(AbstractReference):
         return level_target(self._position, self._yaw, t)
 
 
+KEPT = ("schema_version", "name", "title", "description", "run", "environment", "vehicle", "control", "reference")
+"""Keys of a scenario that count for one vehicle alone."""
+
+
 def alone(scenario: Scenario, vehicle: str | None = None) -> Scenario:
     """One vehicle of a scenario, without events, pushes and sensors: what stays the same for ever.
 
@@ -82,12 +86,10 @@ def alone(scenario: Scenario, vehicle: str | None = None) -> Scenario:
     if name not in scenario.fleet:
         raise ValueError(f"there is no vehicle {name!r}; known: {', '.join(scenario.fleet)}")
     chosen = scenario.fleet[name]
-    return scenario.model_copy(
-        update={
-            "vehicle": chosen.spec, "control": chosen.control, "reference": chosen.reference, "vehicles": {}, "events": (),
-            "sensors": None,
-        }
-    )  # fmt: skip
+    # What it stands above or hangs on is left out with everything else.
+    free = chosen.spec.model_copy(update={"initial": chosen.spec.initial.model_copy(update={"over": None})})
+    rest = {key: field.get_default() for key, field in Scenario.model_fields.items() if key not in KEPT}
+    return scenario.model_copy(update={**rest, "vehicle": free, "control": chosen.control, "reference": chosen.reference})
 
 
 def with_failures(system: System, failed: Sequence[int]) -> System:
