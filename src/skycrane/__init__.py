@@ -28,6 +28,7 @@ _PUBLIC = {
     "Timeline": "skycrane.core.events",
     "Limits": "skycrane.simulation.rollout",
     "simulate": "skycrane.simulation.rollout",
+    "map_lanes": "skycrane.simulation.batch",
     "RK4": "skycrane.simulation.integrators",
     "SemiImplicitEuler": "skycrane.simulation.integrators",
     "Adaptive": "skycrane.simulation.integrators",
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from skycrane.core.events import Event, Impulse, Timeline
     from skycrane.core.system import System
     from skycrane.environment.environment import Environment
+    from skycrane.simulation.batch import map_lanes
     from skycrane.simulation.integrators import RK4, Adaptive, SemiImplicitEuler
     from skycrane.simulation.rollout import Limits, simulate
     from skycrane.vehicles.layout import coaxial, ring
@@ -63,6 +65,7 @@ __all__ = [
     "__version__",
     "coaxial",
     "fast_loops",
+    "map_lanes",
     "ring",
     "simulate",
     "system_for",

@@ -35,7 +35,8 @@ def map_lanes(function: Callable, batch: Any, *, block: int = BLOCK, devices: Se
             ``jax.config.update("jax_num_cpu_devices", n)`` before JAX starts.
 
     Returns:
-        The results with the lanes as leading axis.  A lane's result does not depend on how many lanes there are.
+        The results with the lanes as leading axis.  Of at least a block of lanes on each device, a lane's result does not depend on how
+        many there are.
 
     Raises:
         ValueError: for arrays whose leading axes differ, or more devices than there are.
