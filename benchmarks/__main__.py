@@ -7,24 +7,32 @@ import json
 from importlib import import_module
 from pathlib import Path
 
+from benchmarks.measure import Record
 from skycrane.runtime import configure
 
-BENCHMARKS = {"single": "benchmarks.single"}
+BENCHMARKS = {name: f"benchmarks.{name}" for name in ("single", "batch", "lift", "gradient", "startup")}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--json", type=Path, help="write the records to this file")
     parser.add_argument("--only", choices=sorted(BENCHMARKS), action="append", help="measure only this; may be repeated")
+    parser.add_argument("--plot", type=Path, help="write a picture of the ratios to this PNG file")
     arguments = parser.parse_args()
     configure("float64")
+    import jax
+
+    jax.config.update("jax_num_cpu_devices", 2)
     from rich.console import Console
     from rich.table import Table
 
     records = [r for name in arguments.only or BENCHMARKS for r in import_module(BENCHMARKS[name]).run()]
     table = Table("benchmark", "ours", "peer", "ours /s", "peer /s", "ratio", "spread", "compile")
     for r in records:
-        spread = f"{r.ratio_min:.2f} to {r.ratio_max:.2f}"
+        if r.note:
+            table.add_row(r.name, r.ours, f"{r.peer}: {r.note}")
+            continue
+        spread = f"{r.ratio_min:.3g} to {r.ratio_max:.3g}"
         table.add_row(
             r.name, r.ours, r.peer, f"{r.ours_per_s:.3g}", f"{r.peer_per_s:.3g}", f"{r.ratio:.3g}", spread, f"{r.compile_s:.2f} s"
         )
@@ -34,6 +42,24 @@ def main() -> None:
         console.print(f"{records[0].machine}; {', '.join(f'{k} {v}' for k, v in records[0].versions.items())}")
     if arguments.json:
         arguments.json.write_text(json.dumps([r.as_dict() for r in records], indent=1) + "\n")
+    if arguments.plot:
+        plot(records, arguments.plot)
+
+
+def plot(records: list[Record], path: Path) -> None:
+    """Bars of the ratios, on a logarithmic scale, with their spread."""
+    from matplotlib.figure import Figure
+
+    records = [r for r in records if not r.note][::-1]
+    figure = Figure(figsize=(10, 1.2 + 0.34 * len(records)), layout="constrained")
+    axis = figure.subplots()
+    ratios = [r.ratio for r in records]
+    spread = [[r.ratio - r.ratio_min for r in records], [r.ratio_max - r.ratio for r in records]]
+    axis.barh([f"{r.name} : {r.peer[:40]}" for r in records], ratios, xerr=spread, color="#0072B2", ecolor="#333333")
+    axis.axvline(1.0, color="#D55E00")
+    axis.set_xscale("log")
+    axis.set_xlabel("Skycrane's speed over the other's, in turns in one run")
+    figure.savefig(path, dpi=130)
 
 
 if __name__ == "__main__":

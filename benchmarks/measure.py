@@ -27,6 +27,7 @@ class Record:
     compile_s: float
     versions: dict[str, str]
     machine: str
+    note: str = ""
 
     def as_dict(self) -> dict:
         return asdict(self)
@@ -43,6 +44,14 @@ def machine() -> str:
     except OSError:
         names = []
     return f"{len(names)} x {names[0]}" if names else platform.processor() or platform.machine()
+
+
+def skipped(name: str, ours_name: str, peer_name: str, why: str, precision: str, step_s: float) -> Record:
+    """A comparison that could not be made, and why."""
+    nothing = float("nan")
+    return Record(
+        name, ours_name, peer_name, nothing, nothing, nothing, nothing, nothing, precision, step_s, nothing, versions(), machine(), why
+    )  # fmt: skip
 
 
 def take_turns(ours: Callable[[], object], peer: Callable[[], object], rounds: int = 15) -> tuple[list[float], list[float]]:

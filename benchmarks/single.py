@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.environments import against
 from benchmarks.measure import Record, compare
 from skycrane.core.bodies import Bodies
 from skycrane.core.controller import Constant
@@ -80,7 +81,9 @@ def run() -> list[Record]:
                 raise RuntimeError(f"the C loop and Skycrane fly different paths ({difference:.1e}); the comparison would mean nothing")
             name = "single_rk4_stored" + ("_motor_lag" if lag else "")
             ours_name = "skycrane.simulate, 17 states with motor lag" if lag else "skycrane.simulate, 13 states"
-            records.append(
-                compare(name, ours_name, "C -O3 -ffast-math, 13 states", ours, in_c, units=STEPS, step_s=STEP, compile_s=compile_s)
-            )
+            common = {"units": STEPS, "precision": "float64", "step_s": STEP, "compile_s": compile_s}
+            records.append(compare(name, ours_name, "C -O3 -ffast-math, 13 states", ours, in_c, **common))
+            names = {"name": name, "ours_name": ours_name}
+            for peer in ("crazyflow", "rotorpy") if lag else ("mujoco",):
+                records.append(against(peer, "single", names, ours, {**common, "rounds": 7}))
     return records

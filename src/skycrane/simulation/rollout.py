@@ -99,6 +99,7 @@ def simulate(
     events: Timeline | None = None,
     limits: Limits | None = None,
     save_every: int = 1,
+    bounded_memory: bool = False,
 ) -> Run:
     """Fly.
 
@@ -112,6 +113,9 @@ def simulate(
         events: failures, gusts, impulses and mode changes.
         limits: where to stop early.
         save_every: control ticks between saved samples; the end is always saved.
+        bounded_memory: for reverse-mode derivatives (``jax.grad``): keep the state at the saved samples only and fly from each of them
+            again on the way back, instead of keeping what every step computed.  ``save_every`` near the square root of the number of
+            ticks needs the least memory.  The flight itself is the same.
 
     Returns:
         A :class:`Run`.  Check its ``status``.
@@ -127,7 +131,7 @@ def simulate(
     sensors = TrueState() if sensors is None else sensors
     events = Timeline() if events is None else events
     events.check({"system": system, "controller": controller, "reference": reference})
-    loop = _Loop(substeps, ticks, save_every, step, period)
+    loop = _Loop(substeps, ticks, save_every, step, period, bounded_memory)
     return _rollout(loop, system, controller, reference, sensors, events, limits, integrator or RK4(), initial)
 
 
@@ -147,6 +151,7 @@ class _Loop(eqx.Module):
     save_every: int = eqx.field(static=True)
     step: float = eqx.field(static=True)
     period: float = eqx.field(static=True)
+    bounded_memory: bool = eqx.field(static=True)
 
 
 @eqx.filter_jit
@@ -194,6 +199,8 @@ def _rollout(loop: _Loop, system, controller, reference, sensors, events, limits
             command = jax.tree.map(lambda c: c[0], commands)
         return new, (checkpoint.state, command)
 
+    if loop.bounded_memory:
+        block = jax.checkpoint(block)
     blocks, rest = divmod(loop.ticks, loop.save_every)
     first = initial.tick
     final, saved = lax.scan(block, initial, None, length=blocks)

@@ -1,0 +1,55 @@
+"""What a user waits for: importing, building a vehicle, the first run; each in a fresh process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+from benchmarks.measure import Record, compare
+
+JAX = "import jax"
+IMPORT = "import skycrane"
+BUILD = """
+import skycrane
+skycrane.fast_loops()
+hexa = skycrane.Multirotor.create(1.2, (0.012, 0.012, 0.022), skycrane.ring(6, 0.28), 8.5e-6, 1.4e-7, speed_max=1000.0)
+system = skycrane.system_for(hexa)
+skycrane.simulate
+"""
+RUN = "from skycrane.cli import execute; assert execute(['run', 'quadrotor-circle', '--out', {out!r}, '--force', '--quiet']) == 0"
+
+
+def process(code: str, **environment: str) -> Callable[[], float]:
+    """A function that runs a program in a process of its own."""
+
+    def work() -> float:
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **environment}, stdout=subprocess.DEVNULL)
+        return time.perf_counter() - began
+
+    return work
+
+
+def run() -> list[Record]:
+    common = {"units": 1, "precision": "float64", "step_s": 0.0, "compile_s": 0.0, "rounds": 5}
+    with tempfile.TemporaryDirectory() as folder:
+        cache = {"XDG_CACHE_HOME": folder}
+        code = RUN.format(out=f"{folder}/out")
+        process(code, **cache)()  # fills the cache
+        cold = process(code, SKYCRANE_NO_CACHE="1")
+        return [
+            compare("import", IMPORT, JAX, process(IMPORT), process(JAX), **common),
+            compare("build_and_reach_simulate", "skycrane: a hexarotor", JAX, process(BUILD, **cache), process(JAX), **common),
+            compare(
+                "first_run_cached",
+                "skycrane run, from the cache",
+                "the same without",
+                process(code, **cache),
+                cold,
+                **{**common, "rounds": 3},
+            ),
+        ]
