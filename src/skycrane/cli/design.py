@@ -22,34 +22,28 @@ Objective = Literal["size", "condition", "sigma", "force", "torque", "power", "m
 def manipulator(
     *,
     out: Annotated[Path, Parameter(help="Directory for report, vehicle file and pictures; a run that was stopped goes on there.")],
-    rotors: Annotated[int, Parameter(help="7 to 16, each pushing one way.")] = 7,
-    objective: Annotated[
-        Objective, Parameter(help="What is made smallest (size, condition, power, mass) or largest (the others).")
-    ] = "size",
+    problem: Annotated[Path | None, Parameter(help="TOML file with a problem; the options below replace its keys.")] = None,
+    rotors: Annotated[int | None, Parameter(help="7 to 16, each pushing one way; 7 by default.")] = None,
+    objective: Annotated[Objective | None, Parameter(help="Made smallest (size, the default, condition, power, mass) or largest.")] = None,
     starts: Annotated[int, Parameter(help="Random starts; half as many shaken ones follow.")] = 200,
     budget: Annotated[float, Parameter(help="Wall time in s, everything included.")] = 300.0,
+    evaluations: Annotated[int | None, Parameter(help="Stop after so many evaluations too.")] = None,
     seed: int = 0,
     workers: Annotated[int | None, Parameter(help="Processes; one for each processor by default.")] = None,
-    condition_max: Annotated[float, Parameter(help="Largest condition number.")] = 5.0,
-    sigma_min: Annotated[float, Parameter(help="Smallest singular value.")] = 1e-3,
-    clearance: Annotated[float, Parameter(help="Between wakes, and from wakes to the end-effector, in m.")] = 0.01,
+    condition_max: Annotated[float | None, Parameter(help="Largest condition number; 5 by default.")] = None,
+    sigma_min: Annotated[float | None, Parameter(help="Smallest singular value; 0.001 by default.")] = None,
+    clearance: Annotated[float | None, Parameter(help="Between wakes, and to the end-effector, in m; 0.01 by default.")] = None,
     boom_radius: Annotated[float | None, Parameter(help="Keep wakes off a straight bar of this radius in m to the end-effector.")] = None,
-    reach: Annotated[tuple[float, float], Parameter(help="Least and largest distance of the end-effector from the origin, in m.")] = (
-        0.3,
-        0.7,
-    ),
+    reach: Annotated[tuple[float, float] | None, Parameter(help="Least and largest end-effector distance from the origin, in m.")] = None,
     box: Annotated[tuple[float, float, float] | None, Parameter(help="Half edges in m of a box for the rotor places.")] = None,
-    size_max: Annotated[
-        float | None, Parameter(help="Largest size in m (1 by default where the size is not what is made smallest).")
-    ] = None,
+    size_max: Annotated[float | None, Parameter(help="Largest size in m; 1 where the size is not what is made smallest.")] = None,
     mirror: Annotated[
-        tuple[str, ...],
-        Parameter(help="`1-2:y`: rotor 2 mirrors rotor 1 across the plane perpendicular to y.", consume_multiple=True, negative=()),
+        tuple[str, ...], Parameter(help="`1-2:y`: rotor 2 mirrors rotor 1 along y.", consume_multiple=True, negative=())
     ] = (),
     spins: Annotated[str | None, Parameter(help="Handedness of each rotor, such as `cw,ccw,cw,...`; all cw by default.")] = None,
     one_failed: Annotated[bool, Parameter(negative=(), help="Level hover with any single rotor stopped (8 rotors or more).")] = False,
     any_attitude: Annotated[bool, Parameter(negative=(), help="Hover in any attitude within the rotors' limits.")] = False,
-    thrust_max: Annotated[float, Parameter(help="Of each rotor, in N.")] = 28.0,
+    thrust_max: Annotated[float | None, Parameter(help="Of each rotor, in N; 28 by default.")] = None,
     baseline: Annotated[bool, Parameter(help="Solve it by Latin hypercube and pattern search too, and report both.")] = True,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print the report as JSON and nothing else.")] = False,
 ) -> int:
@@ -66,22 +60,30 @@ def manipulator(
         raise UserError(f"--budget is {budget:g}: expected 1 to 1000000 s")
     if workers is not None and not 1 <= workers <= 1024:
         raise UserError(f"--workers is {workers}: expected 1 to 1024")
+    if evaluations is not None and evaluations < 1:
+        raise UserError(f"--evaluations is {evaluations}: expected 1 or more")
     from skycrane.runtime import configure
 
     configure()
     from skycrane.design.problem import DesignError, Problem
+    from skycrane.design.problem_file import mirror as mirrored
+    from skycrane.design.problem_file import read
     from skycrane.design.run import NoDesign, run
 
     screen = console(as_json)
     try:
-        problem = Problem(
-            rotors=rotors, objective=objective, condition_max=condition_max, sigma_min=sigma_min, clearance=clearance,
-            end_effector_clearance=clearance, boom_radius=boom_radius, reach=reach, box=box, size_max=size_max,
-            mirrored=tuple(_mirror(text) for text in mirror), spins=None if spins is None else _spins(spins), one_failed=one_failed,
-            any_attitude=any_attitude, thrust_max=thrust_max,
-        )  # fmt: skip
+        given: dict[str, Any] = {
+            "rotors": rotors, "objective": objective, "condition_max": condition_max, "sigma_min": sigma_min, "clearance": clearance,
+            "end_effector_clearance": clearance, "boom_radius": boom_radius, "reach": reach, "box": box, "size_max": size_max,
+            "mirrored": tuple(mirrored(text) for text in mirror) or None, "spins": None if spins is None else _spins(spins),
+            "one_failed": one_failed or None, "any_attitude": any_attitude or None, "thrust_max": thrust_max,
+        }  # fmt: skip
+        wanted = Problem(**({} if problem is None else read(problem)) | {key: v for key, v in given.items() if v is not None})
         with _Bar(screen, budget) as bar:
-            facts = run(problem, out, starts=starts, budget=budget, seed=seed, workers=workers, baseline=baseline, progress=bar.show)
+            facts = run(
+                wanted, out, starts=starts, budget=budget, seed=seed, workers=workers, baseline=baseline, progress=bar.show,
+                evaluations=evaluations or 10**12,
+            )  # fmt: skip
     except (DesignError, NoDesign) as error:
         raise UserError(str(error)) from None
     if as_json:
@@ -90,15 +92,6 @@ def manipulator(
         print(json.dumps(facts, indent=2))
     _report(screen, facts, out)
     return 0 if facts["constraints_satisfied"] else 1
-
-
-def _mirror(text: str) -> tuple[int, int, int]:
-    import re
-
-    match = re.fullmatch(r"(\d+)-(\d+):([xyz])", text)
-    if match is None:
-        raise UserError(f"--mirror {text!r}: expected two rotors and an axis, such as 1-2:y")
-    return int(match[1]) - 1, int(match[2]) - 1, "xyz".index(match[3])
 
 
 def _spins(text: str) -> tuple[int, ...]:

@@ -74,6 +74,7 @@ def search(
     directory: Path | None = None,
     progress: Progress | None = None,
     front: bool = True,
+    evaluations: int = 10**12,
 ) -> Outcome:
     """Look for the best design.
 
@@ -81,12 +82,13 @@ def search(
         starts: Latin hypercube starts; half as many shaken ones follow.
         budget: s of wall time; the last results may come a few seconds later.
         workers: processes; by default one for each processor; 1 computes in this process.
+        evaluations: of the rows, after which no job is begun.
         directory: where results are kept (and taken from, if they belong to the same problem and seed).
 
     Raises:
         DesignError: where the directory holds results of another problem.
     """
-    run = _Run(problem, starts, budget, seed, directory, progress)
+    run = _Run(problem, starts, budget, seed, directory, progress, evaluations)
     workers = max(1, min(workers or os.cpu_count() or 1, starts))
     with _pool(problem, workers) as submit:
         samples = latin_hypercube(starts, 5 * problem.rotors + 3, seed)
@@ -96,7 +98,9 @@ def search(
             jobs = [run.shaken(number + k) for k in range(min(GENERATION, starts // 2 - number))]
             run.phase("shaken", submit, jobs, SHARES[1] * budget, number)
             number += len(jobs)
-        best = [Job("polish", k, tuple(s.x)) for k, s in enumerate(_distinct(run.ranking(), POLISH))]
+        # Where no start has met everything, those that miss least may once they are polished.
+        ends = run.ranking() or sorted(run.results.values(), key=lambda s: s.violation)
+        best = [Job("polish", k, tuple(s.x)) for k, s in enumerate(_distinct(ends, POLISH))]
         run.phase("polish", submit, best, SHARES[2] * budget)
         if front and problem.condition_max is not None:
             parents = [s.x for s in _distinct(run.ranking(("polish",)) or run.ranking(), 2)]
@@ -109,9 +113,13 @@ def search(
 
 
 class _Run:
-    def __init__(self, problem: Problem, starts: int, budget: float, seed: int, directory: Path | None, progress: Progress | None):
+    def __init__(
+        self, problem: Problem, starts: int, budget: float, seed: int, directory: Path | None, progress: Progress | None, evaluations: int
+    ):
         self.problem, self.starts, self.budget, self.seed, self.progress = problem, starts, budget, seed, progress
+        self.evaluations = evaluations
         self.results: dict[tuple[str, int], Solution] = {}
+        self.origin: dict[tuple[str, int], tuple[float, ...]] = {}
         self.began, self.before = time.monotonic(), 0.0
         self.file: Path | None = None
         if directory is not None:
@@ -142,16 +150,17 @@ class _Run:
                 break  # cut off by the kill
             key = entry.pop("kind"), entry.pop("number")
             self.before = max(self.before, entry.pop("used"))
-            if key[0] in ("start", "shaken"):
-                self.results[key] = Solution(**{**entry, "x": np.array(entry["x"])})
-                kept.append(line)
+            self.origin[key] = tuple(entry.pop("origin"))
+            self.results[key] = Solution(**{**entry, "x": np.array(entry["x"])})
+            kept.append(line)
         self.file.write_text("\n".join(kept) + "\n")
 
     def used(self) -> float:
         return self.before + time.monotonic() - self.began
 
     def left(self, until: float) -> float:
-        return until - self.used()
+        spent = sum(s.evaluations for s in self.results.values())
+        return until - self.used() if spent < self.evaluations else 0.0
 
     def ranking(self, kinds: tuple[str, ...] = ("start", "shaken")) -> list[Solution]:
         """Feasible ends of jobs of some kinds, best first."""
@@ -175,7 +184,10 @@ class _Run:
 
     def phase(self, name: str, submit: Any, jobs: list[Job], until: float, first: int = 0) -> None:
         """Run the jobs that have no result yet, until ``until`` [s of the budget]."""
-        todo = [job for job in jobs if (job.kind, job.number) not in self.results][::-1]
+        # A polishing whose start has changed since is another job of the same number.
+        todo = [job for job in jobs if self.origin.get((job.kind, job.number)) != job.x][::-1]
+        for job in todo:
+            self.results.pop((job.kind, job.number), None)
         running: dict[Future, Job] = {}
         planned = len(jobs) if name != "shaken" else self.starts // 2
         while todo or running:
@@ -195,8 +207,9 @@ class _Run:
 
     def keep(self, job: Job, found: Solution) -> None:
         self.results[job.kind, job.number] = found
+        self.origin[job.kind, job.number] = job.x
         if self.file is not None:
-            entry = {"kind": job.kind, "number": job.number, "used": self.used(), **asdict(found), "x": found.x.tolist()}
+            entry = {"kind": job.kind, "number": job.number, "used": self.used(), **asdict(found), "x": found.x.tolist(), "origin": job.x}
             with self.file.open("a") as out:
                 out.write(json.dumps(entry) + "\n")
 

@@ -20,15 +20,17 @@ SAMPLES = 60
 FIRST_MESH, LAST_MESH = 0.1, 1e-4
 
 
-def pattern_search(problem: Problem, *, budget: float = 60.0, seed: int = 0, evaluations: int = 1_000_000) -> Solution:
-    """The best point found in ``budget`` [s] or ``evaluations``."""
-    rows = Evaluator(problem)
+def pattern_search(
+    problem: Problem, *, budget: float = 60.0, seed: int = 0, evaluations: int = 1_000_000, rows: Evaluator | None = None
+) -> Solution:
+    """The best point found in ``budget`` [s] or ``evaluations``; ``rows`` of the problem, if they are compiled already."""
+    rows = Evaluator(problem) if rows is None else rows
     rows.change(0.0, problem.condition_max, SHARP)
-    began, at = time.monotonic(), problem.layout
+    began, at, before = time.monotonic(), problem.layout, rows.evaluations
     rng = np.random.default_rng([seed, 2])
 
     def over() -> bool:
-        return time.monotonic() - began > budget or rows.evaluations >= evaluations
+        return time.monotonic() - began > budget or rows.evaluations - before >= evaluations
 
     def merit(x: np.ndarray) -> float:
         found = rows(x)
@@ -64,4 +66,4 @@ def pattern_search(problem: Problem, *, budget: float = 60.0, seed: int = 0, eva
     x = best[1]
     violation = rows.violation(x)
     worst = max(violation, key=lambda name: violation[name])
-    return Solution(x, rows(x).objective, violation[worst], worst, rows.evaluations, time.monotonic() - began)
+    return Solution(x, rows(x).objective, violation[worst], worst, rows.evaluations - before, time.monotonic() - began)

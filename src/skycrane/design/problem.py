@@ -8,11 +8,12 @@ With t_i = (F_i, r_i x F_i) the paper asks for
                                       to the end-effector, at least 0.01 m,                                                          (P2)
 
 D = [t_1 .. t_6].  ``sum t_i = 0`` is its eq. (11), the seventh rotor that balances six: with it equal thrusts cancel, so that every wrench
-can be had with positive thrusts.  The same sum is asked of any number of rotors here; where rotors turn different ways the reaction torques
-belong to the balance, t_i = (F_i, r_i x F_i - s_i mu F_i), and it is ``sum w_i t_i = 0`` with weights w_i >= ``weight_min`` to be found.
+can be had with positive thrusts.  Where rotors turn different ways the reaction torques
+belong to the balance, t_i = (F_i, r_i x F_i - s_i mu F_i).  With them, and with more than seven rotors, it is ``sum w_i t_i = 0`` with
+weights ``weight_min`` <= w_i <= 1 to be found.
 
-Lifted constraints: "hover with rotor k stopped", "this task wrench", "least hover power" bring thrusts of their own as unknowns, between
-their limits, with ``B lambda = wrench`` (:mod:`skycrane.design.rows`).
+"Hover with rotor k stopped", "this task wrench" and "hover in any attitude" are statements about the set of attainable wrenches, kept by
+its facets (:mod:`skycrane.design.rows`).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ OBJECTIVES = {
 LARGEST = frozenset({"sigma", "force", "torque"})
 DEFAULT_SIZE_MAX = 1.0  # m, where something else than the size is optimised
 DEFAULT_ARM_DENSITY = 0.06  # kg/m of carbon tube, assumed, where the mass is optimised
-FACETS = 8  # facets of the attainable set that are constraints at a time
+FACETS = 4  # facets of the attainable set that are constraints at a time
 
 
 class DesignError(ValueError):
@@ -65,7 +66,7 @@ class Problem:
         box: half edges (3,) m of a box around the origin for the rotor places, or None.
         size_max: m, limit of the size, or None.
         spins: +1 or -1 for each rotor; None for all clockwise, whose reaction torques cancel with their thrusts.
-        weight_min: smallest weight of the balance where spins differ.
+        weight_min: smallest weight of the balance, where these are unknown.
         moment_ratio: m, mu.
         thrust_max: N.
         fixed: places and directions that are given, by rotor number (from 0): (position, direction).
@@ -144,8 +145,13 @@ class Problem:
 
     @property
     def mixed(self) -> bool:
-        """Whether rotors turn different ways, so that the weights of the balance are unknown."""
+        """Whether rotors turn different ways, so that reaction torques belong to the balance."""
         return len(set(self.spin)) > 1
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the weights of the balance are unknown; for seven rotors of one handedness they are 1, as in the paper."""
+        return self.mixed or self.rotors > 7
 
     @property
     def limit(self) -> float | None:
@@ -180,9 +186,7 @@ class Layout:
             return slice(at - count, at)
 
         self.r, self.f, self.e = take(3 * n), take(3 * n), take(3)
-        self.weights = take(n if problem.mixed else 0)
-        self.tasks = take(n * len(problem.tasks))
-        self.failed = take(n * n if problem.one_failed else 0)
+        self.weights = take(n if problem.weighted else 0)
         self.hover = take(n if problem.objective == "power" else 0)
         self.level = take(1 if problem.objective in ("force", "torque") else 0)
         self.size = at
@@ -198,12 +202,7 @@ class Layout:
             low[at_r] = high[at_r] = np.asarray(position, float)
             low[at_f] = high[at_f] = F
         low[self.weights], high[self.weights] = problem.weight_min, 1.0
-        for part in (self.tasks, self.failed, self.hover):
-            low[part], high[part] = 0.0, 1.0  # of the largest thrust
-        if problem.one_failed:
-            stopped = high[self.failed].reshape(n, n)
-            stopped[np.arange(n), np.arange(n)] = 0.0
-            high[self.failed] = stopped.ravel()
+        low[self.hover], high[self.hover] = 0.0, 1.0  # of the largest thrust
         self.low, self.high = low, high
 
     def layout_of(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -228,8 +227,7 @@ def start_of(problem: Problem, sample: np.ndarray) -> np.ndarray:
     x[at.f] = _on_sphere(sample[3 * n : 5 * n].reshape(n, 2)).ravel()
     x[at.e] = _on_sphere(sample[5 * n : 5 * n + 2][None])[0] * (problem.reach[0] + sample[-1] * (problem.reach[1] - problem.reach[0]))
     x[at.weights] = 1.0
-    for part in (at.tasks, at.failed, at.hover):
-        x[part] = 0.25
+    x[at.hover] = 0.25
     low = np.where(np.isfinite(at.low), at.low, x)
     return np.clip(x, low, np.where(np.isfinite(at.high), at.high, x))
 

@@ -9,25 +9,28 @@ Condition number and smallest singular value are not differentiable where singul
 
 smooth, and above the true one by no more than log(6)/p, so what satisfies it satisfies the constraint; p grows from 32 to 512.
 
-The attainable force (or torque) in the worst direction is the smallest of ``h(a) - a . w0`` over the normals a of the set's facets
-(:mod:`skycrane.analysis.zonotope`), normalised in the free components.  The facets that limit it most are found exactly at every
-evaluation and kept for the derivatives: the smallest over facets is the smallest over all directions, so that Danskin's theorem applies.
+A wrench w can be had if ``h(a) - a . w >= 0`` for the normals a of all facets of the set of attainable wrenches, h its support
+function; each facet is spanned by five rotors (:mod:`skycrane.analysis.zonotope`), and the smallest of these with a normalised in the free
+components is also what can be had besides in the worst direction.  The facets that limit most are found at every evaluation, and their
+normals move with the rotors that span them: with G the columns of these five and a_0 their normal now, ``a = a_0 - pinv(G_0^T) G^T a_0``
+to first order.  Task wrenches, hover without a rotor, hover in any attitude and the force or torque in the worst direction are such rows,
+each a :class:`Group`.
 
 Hover power is that of ideal rotors (momentum theory), ``sum T^1.5 / sqrt(2 rho A)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from skycrane.analysis.zonotope import Zonotope
 from skycrane.design.clearance import Boom, Box, Solid, Sphere, Wake
 from skycrane.design.machine import effectiveness, masses, plain_map
 from skycrane.design.nearest import Foot, Nearest, cylindrical, foot_of, halves, nearest, point_of, search
@@ -40,6 +43,7 @@ FAR = 0.3  # m, beyond which a distance is not a constraint that matters
 ROUGH, SHARP = 5, 9  # powers of two of the exponent p
 DENSITY = 1.225  # kg/m^3
 LENGTH = 0.3  # m, makes moments comparable to forces
+SCALE = np.array([1.0, 1.0, 1.0, LENGTH, LENGTH, LENGTH])
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,26 @@ class Block:
     name: str
     equal: bool
     count: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """Facets that keep one demand: of the rotors ``used`` (n,), 1 or 0; ``extra`` (6,) besides the weight, or None for no weight; ``unit``
+    (6,) weights of the components in which normals have unit length; ``ball``: whether the weight in any direction is asked for."""
+
+    name: str
+    used: np.ndarray
+    extra: np.ndarray | None
+    unit: np.ndarray
+    ball: bool = False
+
+
+class Facets(NamedTuple):
+    """Facets of each group: the five rotors that span them (groups, f, 5), normals (groups, f, 6), and how these turn (groups, f, 6, 5)."""
+
+    rotors: Any
+    normal: Any
+    turn: Any
 
 
 @dataclass(frozen=True)
@@ -71,13 +95,17 @@ class Evaluator:
     """
 
     def __init__(self, problem: Problem):
-        self.problem, self.sharpness = problem, ROUGH
+        self.problem, self.sharpness, self.ease = problem, ROUGH, 0.0
         n = problem.rotors
         pairs = [(i, j, a, b) for i in range(n) for j in range(i) for a in (0, 1) for b in (0, 1)]
         self.pairs = tuple(np.array(column) for column in zip(*pairs, strict=True))
         self.single = np.repeat(np.arange(n), 2), np.tile([0, 1], n)
         line, outline = halves(problem.profile)
         self.line, self.outline = jnp.asarray(line), jnp.asarray(outline)
+        self.groups = tuple(_groups(problem))
+        self._subsets = np.array(list(combinations(range(n), 5)), int)
+        shape = (len(self.groups), FACETS)
+        self._no_facets = Facets(np.zeros((*shape, 5), int), np.ones((*shape, 6)), np.zeros((*shape, 6, 5)))
         self.evaluations = 0
         self.margin = np.zeros(len(pairs))
         self.condition_max = problem.condition_max
@@ -116,7 +144,7 @@ class Evaluator:
 
     # -- the rows ---------------------------------------------------------------------------------------------------------------------
     def _all(
-        self, x: Array, found: dict[str, Any], facets: Array, margin: Array, log_condition: Array, sharpness: Array
+        self, x: Array, found: dict[str, Any], facets: Facets, margin: Array, log_condition: Array, sharpness: Array, ease: Array
     ) -> tuple[Array, dict[str, Array], dict[str, Array]]:
         problem, at = self.problem, self.problem.layout
         n = problem.rotors
@@ -125,8 +153,8 @@ class Evaluator:
         least: dict[str, Array] = {}
         spin = jnp.asarray(problem.spin)
         B = effectiveness(r, F, spin, problem.moment_ratio, xp=jnp)
-        scale = jnp.array([1.0, 1.0, 1.0, LENGTH, LENGTH, LENGTH])
-        w = x[at.weights] if problem.mixed else jnp.ones(n)
+        scale = jnp.asarray(SCALE)
+        w = x[at.weights] if problem.weighted else jnp.ones(n)
         # With one handedness the reaction torques cancel with the forces: the paper's (11).
         balance = (B if problem.mixed else plain_map(r, F, jnp)) @ w / scale
         equal["balance"] = balance
@@ -159,13 +187,13 @@ class Evaluator:
         for i, j, axis in problem.mirrored:
             mirror = jnp.ones(3).at[axis].set(-1.0)
             equal[f"rotor {j + 1} mirrors {i + 1}"] = jnp.concatenate([r[j] - mirror * r[i], f[j] - mirror * f[i]])
-        objective = self._lifted(x, r, B, scale, facets, equal, least)
+        objective = self._wrenches(x, r, B, scale, facets, equal, least, ease)
         if objective is None:
             objective = {"size": size, "condition": kappa, "sigma": -sigma}[problem.objective]
         # A little of everything that the objective leaves free, so that it has one optimum.
         return objective + 1e-4 * (e * e).sum() + 1e-5 * (x * x).sum(), equal, least
 
-    def _lifted(self, x, r, B, scale, facets, equal, least) -> Array | None:
+    def _wrenches(self, x, r, B, scale, facets, equal, least, ease) -> Array | None:
         """Rows of hover and tasks; the objective where it is one of theirs."""
         problem, at = self.problem, self.problem.layout
         n = problem.rotors
@@ -178,21 +206,26 @@ class Evaluator:
         def gives(thrust: Array, wrench: Array) -> Array:
             return (most * (B @ thrust) - wrench) / scale / 10.0
 
-        for number, task in enumerate(problem.tasks):
-            force, moment = jnp.asarray(task[:3]), jnp.asarray(task[3:])
-            wanted = hover + jnp.concatenate([force, moment + jnp.cross(m.com, force)])
-            equal[f"task {number + 1}"] = gives(x[at.tasks].reshape(-1, n)[number], wanted)
-        if problem.one_failed:
-            for k, thrust in enumerate(x[at.failed].reshape(n, n)):
-                equal[f"hover without rotor {k + 1}"] = gives(thrust, hover)
-        about_com = jnp.concatenate([B[:3], B[3:] - jnp.cross(m.com, B[:3].T).T])
-        reached = jnp.maximum(most * (facets @ about_com), 0.0).sum(-1)
-        if problem.any_attitude:
-            least["hover in any attitude"] = (reached[FACETS:] - weight) / 10.0
-        if problem.objective in ("force", "torque"):
-            t = x[at.level][0]
-            least["attainable set"] = (reached[:FACETS] - weight * facets[:FACETS, 2]) / 10.0 - t
-            return -t
+        columns = jnp.concatenate([B[:3], B[3:] - jnp.cross(m.com, B[:3].T).T]) / scale[:, None]
+        objective = None
+        for k, group in enumerate(self.groups):
+            spanning = columns[:, facets.rotors[k]]  # (6, facets, 5)
+            off = jnp.einsum("dfj,fd->fj", spanning, facets.normal[k])
+            normal = facets.normal[k] - jnp.einsum("fdj,fj->fd", facets.turn[k], off)
+            normal = normal / jnp.sqrt(((normal * group.unit) ** 2).sum(-1, keepdims=True))
+            slack = jnp.maximum(most * (normal @ (columns * group.used)), 0.0).sum(-1)
+            if group.extra is not None:
+                slack = slack - weight * normal[:, 2] - normal @ (jnp.asarray(group.extra) / scale)
+            if group.ball:
+                slack = slack - weight
+            if group.name == "attainable set":
+                objective = -x[at.level][0]
+                slack = slack + 10.0 * objective
+            else:
+                slack = slack + ease
+            least[group.name] = slack / 10.0
+        if objective is not None:
+            return objective
         if problem.objective == "power":
             thrust = x[at.hover]
             equal["hover"] = gives(thrust, hover)
@@ -213,9 +246,9 @@ class Evaluator:
         between = ((point_of(found.first, r[i], F[i]) - point_of(found.second, r[j], F[j])) * found.normal).sum(-1)
         return jnp.minimum(found.distance + between - jax.lax.stop_gradient(between), FAR)
 
-    def _differentiated(self, x: Array, found: Any, facets: Array, margin: Array, log_condition: Array, sharpness: Array):
+    def _differentiated(self, x: Array, found: Any, facets: Facets, margin: Array, log_condition: Array, sharpness: Array, ease: Array):
         def flat(x: Array):
-            objective, equal, least = self._all(x, found, facets, margin, log_condition, sharpness)
+            objective, equal, least = self._all(x, found, facets, margin, log_condition, sharpness, ease)
             rows = jnp.concatenate([objective[None], *equal.values(), *least.values()])
             return rows, rows
 
@@ -227,7 +260,13 @@ class Evaluator:
 
         def look(x: Array) -> Array:
             objective, equal, least = self._all(
-                x, self._find(x), jnp.zeros((2 * FACETS, 6)), jnp.zeros(len(self.margin)), jnp.zeros(()), jnp.asarray(ROUGH)
+                x,
+                self._find(x),
+                jax.tree.map(jnp.asarray, self._no_facets),
+                jnp.zeros(len(self.margin)),
+                jnp.zeros(()),
+                jnp.asarray(ROUGH),
+                jnp.zeros(()),
             )
             blocks.extend(Block(name, True, len(rows)) for name, rows in equal.items())
             blocks.extend(Block(name, False, len(rows)) for name, rows in least.items())
@@ -236,29 +275,31 @@ class Evaluator:
         jax.eval_shape(look, jnp.full(self.problem.layout.size, 0.1))
         return tuple(blocks)
 
-    def _facets(self, x: np.ndarray) -> np.ndarray:
-        """Normals (2 FACETS, 6) of the facets that limit force or torque in level hover, and force in any attitude."""
-        problem = self.problem
-        out = np.zeros((2 * FACETS, 6))
-        if problem.objective not in ("force", "torque") and not problem.any_attitude:
-            return out
+    def _facets(self, x: np.ndarray) -> Facets:
+        """The facets, about the centre of mass and in scaled components, that limit each group most."""
+        problem, count = self.problem, len(self.groups)
+        if not count:
+            return self._no_facets
         r, F, _ = problem.layout.layout_of(x)
         m = masses(problem.parts, r)
-        B = effectiveness(r, F, problem.spin, problem.moment_ratio, m.com)
-        n = problem.rotors
-        normals, offsets = Zonotope(B, np.zeros(n), np.full(n, problem.thrust_max), np.array([1.0] * 3 + [LENGTH] * 3)).half_spaces
+        columns = effectiveness(r, F, problem.spin, problem.moment_ratio, m.com) / SCALE[:, None]
+        subsets = self._subsets
+        spanning = columns.T[subsets]  # (subsets, 5, 6)
+        left, sizes, right = np.linalg.svd(spanning)
+        normals = right[:, -1]
+        turns = np.swapaxes(right[:, :5], 1, 2) @ (np.swapaxes(left, 1, 2) / np.maximum(sizes, 1e-9)[:, :, None])
         hover = np.array([0.0, 0.0, m.mass * GRAVITY, 0.0, 0.0, 0.0])
-        wanted = [(0, problem.objective, hover)] if problem.objective in ("force", "torque") else []
-        if problem.any_attitude:
-            wanted.append((FACETS, "force", np.zeros(6)))
-        for first, what, at in wanted:
-            part = normals[:, :3] if what == "force" else normals[:, 3:]
-            length = np.linalg.norm(part, axis=1)
-            good = length > 1e-6
-            ratio = np.where(good, (offsets - normals @ at) / np.where(good, length, 1.0), np.inf)
-            worst = np.argsort(ratio)[:FACETS]
-            out[first : first + len(worst)] = normals[worst] / length[worst, None]
-            out[first + len(worst) : first + FACETS] = out[first]
+        out = Facets(np.zeros((count, FACETS, 5), int), np.zeros((count, FACETS, 6)), np.zeros((count, FACETS, 6, 5)))
+        for k, group in enumerate(self.groups):
+            length = np.linalg.norm(normals * group.unit, axis=1)
+            good = np.flatnonzero((length > 1e-6) & (sizes[:, -1] > 1e-6) & (group.used[subsets] > 0).all(1))
+            both = np.concatenate([normals[good], -normals[good]]) / np.tile(length[good], 2)[:, None]
+            slack = np.maximum(problem.thrust_max * (both @ (columns * group.used)), 0.0).sum(1)
+            if group.extra is not None:
+                slack = slack - both @ ((hover + group.extra) / SCALE)
+            worst = np.resize(np.argsort(slack)[:FACETS], FACETS)
+            chosen = good[worst % len(good)]
+            out.rotors[k], out.normal[k], out.turn[k] = subsets[chosen], both[worst], turns[chosen]
         return out
 
     def __call__(self, x: np.ndarray) -> Rows:
@@ -272,10 +313,11 @@ class Evaluator:
             values, jacobian = self._rows(
                 point,
                 self._witness(point),
-                jnp.asarray(self._facets(x)),
+                jax.tree.map(jnp.asarray, self._facets(x)),
                 jnp.asarray(self.margin),
                 log_condition,
                 jnp.asarray(self.sharpness),
+                jnp.asarray(self.ease),
             )
             v, J = np.array(values), np.array(jacobian)
         split = 1 + sum(block.count for block in self.blocks if block.equal)
@@ -283,10 +325,11 @@ class Evaluator:
         self._last = (x.copy(), rows)
         return rows
 
-    def change(self, margin: np.ndarray | float, condition_max: float | None, sharpness: int) -> None:
-        """Other margins of the clearances, another limit of the condition number, another sharpness."""
+    def change(self, margin: np.ndarray | float, condition_max: float | None, sharpness: int, ease: float = 0.0) -> None:
+        """Other margins of the clearances, another limit of the condition number, another sharpness; demands on wrenches
+        eased by ``ease`` [N]."""
         self.margin = np.broadcast_to(np.asarray(margin, float), self.margin.shape).copy()
-        self.condition_max, self.sharpness = condition_max, sharpness
+        self.condition_max, self.sharpness, self.ease = condition_max, sharpness, ease
         self._last = None
 
     def violation(self, x: np.ndarray) -> dict[str, float]:
@@ -298,6 +341,21 @@ class Evaluator:
             at[block.equal] += block.count
             out[block.name] = float(np.abs(values).max() if block.equal else np.maximum(-values, 0.0).max())
         return out
+
+
+def _groups(problem: Problem) -> Iterator[Group]:
+    everyone, nothing = np.ones(problem.rotors), np.zeros(6)
+    force, torque = np.repeat([1.0, 0.0], 3), np.repeat([0.0, 1 / LENGTH], 3)
+    if problem.objective in ("force", "torque"):
+        yield Group("attainable set", everyone, nothing, force if problem.objective == "force" else torque)
+    for number, task in enumerate(problem.tasks):
+        yield Group(f"task {number + 1}", everyone, np.asarray(task, float), np.ones(6))
+    for k in range(problem.rotors if problem.one_failed else 0):
+        used = everyone.copy()
+        used[k] = 0.0
+        yield Group(f"hover without rotor {k + 1}", used, nothing, np.ones(6))
+    if problem.any_attitude:
+        yield Group("hover in any attitude", everyone, None, force, ball=True)
 
 
 def _power_trace(G: Array, sharpness: Array) -> Array:

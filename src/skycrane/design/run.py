@@ -46,6 +46,7 @@ def run(
     workers: int | None = None,
     baseline: bool = True,
     progress: Progress | None = None,
+    evaluations: int = 10**12,
 ) -> dict[str, Any]:
     """Search within ``budget`` [s], check, compare, and write everything into ``directory``; returns the report.
 
@@ -55,7 +56,16 @@ def run(
     """
     began = time.monotonic()
     share = 1 - BASELINE_SHARE if baseline else 1.0
-    outcome = search(problem, starts=starts, budget=share * budget, seed=seed, workers=workers, directory=directory, progress=progress)
+    outcome = search(
+        problem,
+        starts=starts,
+        budget=share * budget,
+        seed=seed,
+        workers=workers,
+        directory=directory,
+        progress=progress,
+        evaluations=evaluations,
+    )
     chosen = outcome.best or outcome.nearest
     if chosen is None:
         raise NoDesign(f"not one start was finished within {budget:g} s: give a larger budget")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from skycrane.design.clearance import Wake, distance
 from skycrane.design.problem import Problem
 from skycrane.design.rows import ROUGH, SHARP, Evaluator
 
-FEASIBLE = 1e-5  # largest violation of a row that a first optimisation may leave
+FEASIBLE = 2e-5  # largest violation of a row that a first optimisation may leave
 POLISHED, GOOD = 2e-7, 9e-7  # after polishing: what ends it, and what is within the tolerance of the check
 SPARE = 5e-6  # m, asked of clearances beyond the limit
 MOST, MOST_POLISH = 400, 250  # evaluations
+EASE = 1e3  # N
 ROUNDS = 3  # of polishing: each corrects the clearances by what the certified distances say
 
 
@@ -56,8 +57,15 @@ class Solver:
         most: int = MOST,
     ) -> Solution:
         """From ``x`` to a local optimum; stops at ``deadline`` [s, of ``time.monotonic``] with the best point seen."""
+        evaluations, wall = 0, 0.0
+        if any(group.name != "attainable set" for group in self.rows.groups):
+            # First without demands on wrenches: they pull a random layout apart before its wakes have found their places.
+            self.rows.change(0.0, self.problem.condition_max, ROUGH, EASE)
+            first = self._descend(x, iterations, 1e-3, deadline, most // 2)
+            x, evaluations, wall = first.x, first.evaluations, first.wall_s
         self.rows.change(0.0, self.problem.condition_max, ROUGH)
-        return self._descend(x, iterations, tolerance, deadline, most)
+        found = self._descend(x, iterations, tolerance, deadline, most + evaluations)
+        return replace(found, evaluations=found.evaluations + evaluations, wall_s=found.wall_s + wall)
 
     def _descend(self, x: np.ndarray, iterations: int, tolerance: float, deadline: float, most: int) -> Solution:
         from scipy.optimize import minimize

@@ -88,7 +88,7 @@ def verify(problem: Problem, position: np.ndarray, direction: np.ndarray, end_ef
         apart = {(i, j): distance(wakes[i], wakes[j]) for i in range(len(wakes)) for j in range(i)}
         to_tip = {i: distance(w, Sphere(end_effector)) for i, w in enumerate(wakes)}
     checks: list[Check] = [Check("unit directions", float(length.min()), 1.0, float(-np.abs(length - 1).max()), "-")]
-    if problem.mixed:
+    if problem.weighted:
         rest = positive_margin(B)
         checks.append(Check("positive null vector", rest, problem.weight_min, rest - problem.weight_min, "-"))
     else:
