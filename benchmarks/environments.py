@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -49,9 +50,12 @@ class Remote:
 
     def __init__(self, peer: str, task: str) -> None:
         script = HERE / "peers" / f"run_{peer}.py"
+        # As shipped: without the XLA setting that this process has made for itself.
+        environment = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"}
         self.process = subprocess.Popen(
             [python_of(peer), script, task],
-            cwd=script.parent,
+            cwd=FOLDER,
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
