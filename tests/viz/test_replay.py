@@ -99,8 +99,8 @@ def test_a_run_is_shown_up_to_its_last_finite_sample(quadrotor):
 
 
 def test_an_unknown_shape_is_named(quadrotor):
-    scene = json.dumps({"bodies": {"uav": {"shapes": [{"kind": "cone"}]}}})
-    with pytest.raises(ValueError, match=r"'cone'.*known: box"):
+    scene = json.dumps({"bodies": {"uav": {"shapes": [{"kind": "torus"}]}}})
+    with pytest.raises(ValueError, match=r"'torus'.*known: box"):
         frames_of(quadrotor.assign_attrs(scene=scene))
 
 
