@@ -1,11 +1,9 @@
 """Sweeps on a Dask cluster: in this process, and on two hosts made of network namespaces."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
-import warnings
 from pathlib import Path
 
 import pytest
@@ -58,15 +56,10 @@ def two_hosts():
         subprocess.run(command.split(), check=True, capture_output=True)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0 or shutil.which("ip") is None, reason="needs root and the ip command")
+@pytest.mark.hosts
 def test_two_hosts_one_of_which_dies(scenario, tmp_path):
     """Scheduler and sweep on one host, a worker on each; the other host's worker is killed in the middle."""
-    try:
-        two_hosts()
-    except subprocess.CalledProcessError as error:
-        warnings.warn(f"network namespaces are not allowed here: {error.stderr}", stacklevel=1)
-        pytest.skip("no network namespaces")
+    two_hosts()
     processes = []
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 

@@ -18,6 +18,7 @@ that keeps the sideways force within what the rotors can give.  Position therefo
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from typing import Any
 
@@ -125,12 +126,13 @@ class _PoseControl(AbstractController):
     def _limited(self, A: Vec3) -> Vec3:
         return limit_tilt(A, self.tilt_max, self.rise_least)
 
+    @abc.abstractmethod
     def _achieved(self, A: Vec3, state: VehicleState) -> Vec3:
         """The specific force that the vehicle exerts now when it is told A."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _attitude(self, wanted: Wanted, A: Vec3) -> Mat3:
-        raise NotImplementedError
+        """The wanted attitude for the specific force A."""
 
     def _outer(self, wanted: Wanted, state: VehicleState, memory: PoseMemory) -> tuple[Vec3, Vec3, PoseMemory]:
         """A and A' at this tick: new, or held since the last tick of the position loop."""
