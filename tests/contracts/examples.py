@@ -18,7 +18,7 @@ from skycrane.control.pid import CascadedPid
 from skycrane.control.pose import FullPoseControl, GeometricControl
 from skycrane.control.redistribution import Shift
 from skycrane.control.rigid_regressor import Inertial
-from skycrane.control.surge import IncrementalSurgeControl
+from skycrane.control.surge_incremental import IncrementalSurgeControl
 from skycrane.control.timing import Delayed, EveryNth, RotorSpeeds
 from skycrane.core.bodies import Bodies
 from skycrane.core.chain import WORLD

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from skycrane.control.filters import curvature, low_pass, slope
-from skycrane.control.surge import IncrementalSurgeControl, SurgeControl
+from skycrane.control.surge import SurgeControl
+from skycrane.control.surge_incremental import IncrementalSurgeControl
 from skycrane.control.surge_plans import StepPlan, TowPlan
 from skycrane.control.surge_sensors import TowSensors
 from skycrane.environment.water import Current, Water

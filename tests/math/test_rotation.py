@@ -124,3 +124,8 @@ def test_take_and_put_are_a_gather_and_its_transpose(bodies):
     scattered = np.zeros(4)
     np.add.at(scattered, list(bodies), np.asarray(y))
     np.testing.assert_allclose(put(y, bodies, 4), scattered)
+
+
+def test_roll_pitch_yaw_written_out_equals_the_general_product():
+    angles = np.random.default_rng(7).uniform(-3, 3, (20, 3))
+    np.testing.assert_allclose(rotation.from_roll_pitch_yaw(angles), rotation.from_euler("zyx", angles[:, ::-1]), atol=1e-14)

@@ -13,6 +13,7 @@ from skycrane.control.references import derivative
 from skycrane.control.tumble import body_rate, ramped
 from skycrane.core.controller import AbstractReference, Target
 from skycrane.math.components import Quat, Vec3
+from skycrane.math.rotation import from_roll_pitch_yaw
 
 
 class AtTip(AbstractReference):
@@ -54,18 +55,7 @@ class Sweep(AbstractReference):
         return self.center_W + self.radius[:, None] * jnp.stack([jnp.cos(angle), jnp.sin(angle), jnp.zeros_like(angle)], -1)
 
     def _attitude(self, t: Array) -> Array:
-        angles = self.swing * jnp.sin(self.swing_rate * self._run(t)[:, None])
-        roll, pitch, yaw = jnp.moveaxis(0.5 * angles, -1, 0)
-        (cr, cp, cy), (sr, sp, sy) = (jnp.cos(a) for a in (roll, pitch, yaw)), (jnp.sin(a) for a in (roll, pitch, yaw))
-        return jnp.stack(
-            [
-                cr * cp * cy + sr * sp * sy,
-                sr * cp * cy - cr * sp * sy,
-                cr * sp * cy + sr * cp * sy,
-                cr * cp * sy - sr * sp * cy,
-            ],
-            -1,
-        )
+        return from_roll_pitch_yaw(self.swing * jnp.sin(self.swing_rate * self._run(t)[:, None]))
 
     def __call__(self, t: Array) -> Target:
         (p, v), (_, a) = derivative(lambda s: derivative(self._position, s), t)

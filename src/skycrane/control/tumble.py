@@ -9,6 +9,7 @@ from jax import Array
 from skycrane.control.references import derivative
 from skycrane.core.controller import AbstractReference, Target
 from skycrane.math.components import Quat, Vec3
+from skycrane.math.rotation import from_roll_pitch_yaw
 
 
 def ramped(t: Array, start: Array, ramp: Array) -> Array:
@@ -46,18 +47,8 @@ class Tumble(AbstractReference):
         return self.center_W + offset
 
     def _attitude(self, t: Array) -> Array:
-        roll, pitch, yaw = jnp.moveaxis(0.5 * (self.rate * self.run(t)[:, None]), -1, 0)
-        yaw = yaw + 0.5 * self.yaw
-        (cr, cp, cy), (sr, sp, sy) = (jnp.cos(a) for a in (roll, pitch, yaw)), (jnp.sin(a) for a in (roll, pitch, yaw))
-        return jnp.stack(
-            [
-                cr * cp * cy + sr * sp * sy,
-                sr * cp * cy - cr * sp * sy,
-                cr * sp * cy + sr * cp * sy,
-                cr * cp * sy - sr * sp * cy,
-            ],
-            -1,
-        )
+        angles = self.rate * self.run(t)[:, None]
+        return from_roll_pitch_yaw(jnp.stack([angles[:, 0], angles[:, 1], angles[:, 2] + self.yaw], -1))
 
     def __call__(self, t: Array) -> Target:
         """The target at ``t``, its velocities exact derivatives."""

@@ -31,9 +31,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from skycrane.design.clearance import Boom, Box, Solid, Sphere, Wake
+from skycrane.design.clearance import Wake
 from skycrane.design.machine import effectiveness, masses, plain_map
 from skycrane.design.nearest import Foot, Nearest, cylindrical, foot_of, halves, nearest, point_of, search
+from skycrane.design.outside import bar, outside
 from skycrane.design.problem import FACETS, Problem
 from skycrane.design.profile import Profile
 from skycrane.environment.environment import GRAVITY
@@ -140,7 +141,7 @@ class Evaluator:
     def _boom(self, e: Array) -> Callable[[Array], Array]:
         size = jnp.sqrt((e * e).sum() + 1e-12)
         assert self.problem.boom_radius is not None
-        return _bar(self.problem.boom_start / size * e, e, self.problem.boom_radius)
+        return bar(self.problem.boom_start / size * e, e, self.problem.boom_radius)
 
     # -- the rows ---------------------------------------------------------------------------------------------------------------------
     def _all(
@@ -370,32 +371,4 @@ def _power_trace(G: Array, sharpness: Array) -> Array:
     return (log + jnp.log(jnp.trace(G))) / 2.0**sharpness
 
 
-def _bar(start: Array, end: Array, radius: float) -> Callable[[Array], Array]:
-    def value(p: Array) -> Array:
-        along = end - start
-        t = jnp.clip(((p - start) * along).sum(-1) / ((along * along).sum() + 1e-12), 0.0, 1.0)
-        apart = p - start - t[..., None] * along
-        return jnp.sqrt((apart * apart).sum(-1) + 1e-24) - radius
-
-    return value
-
-
-def outside(body: Solid) -> Callable[[Array], Array]:
-    """Signed distance of points (..., 3) to a ball, a bar or a box."""
-    if isinstance(body, Sphere):
-        return lambda p: jnp.sqrt(((p - body.centre) ** 2).sum(-1) + 1e-24) - body.radius
-    if isinstance(body, Boom):
-        return _bar(jnp.asarray(body.start, float), jnp.asarray(body.end, float), body.radius)
-    if isinstance(body, Box):
-        R, half = jnp.asarray(body.rotation, float), 0.5 * jnp.asarray(body.size, float)
-
-        def value(p: Array) -> Array:
-            over = jnp.abs((p - body.centre) @ R) - half
-            beyond = jnp.maximum(over, 0.0)
-            return jnp.sqrt((beyond * beyond).sum(-1) + 1e-24) + jnp.minimum(over.max(-1), 0.0)
-
-        return value
-    raise TypeError(f"a body that wakes must clear is a Sphere, a Boom or a Box, found {type(body).__name__}")
-
-
-__all__ = ["ROUGH", "SHARP", "Block", "Evaluator", "Foot", "Rows", "Wake", "cylindrical", "outside"]
+__all__ = ["ROUGH", "SHARP", "Block", "Evaluator", "Foot", "Rows", "Wake", "cylindrical"]

@@ -127,6 +127,22 @@ def from_euler(sequence: str, angles: ArrayLike) -> Array:
     return q
 
 
+def from_roll_pitch_yaw(angles: ArrayLike) -> Array:
+    """Quaternion (..., 4) of R = Rz(yaw) Ry(pitch) Rx(roll) from roll, pitch, yaw (..., 3) rad: ``from_euler("zyx", ...)`` written out, for
+    references that are evaluated in every control tick."""
+    roll, pitch, yaw = jnp.moveaxis(0.5 * jnp.asarray(angles), -1, 0)
+    (cr, cp, cy), (sr, sp, sy) = (jnp.cos(a) for a in (roll, pitch, yaw)), (jnp.sin(a) for a in (roll, pitch, yaw))
+    return jnp.stack(
+        [
+            cr * cp * cy + sr * sp * sy,
+            sr * cp * cy - cr * sp * sy,
+            cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy,
+        ],
+        -1,
+    )
+
+
 def to_euler(sequence: str, q: ArrayLike) -> Array:
     """Intrinsic Euler angles (..., 3) [rad] of a quaternion; the inverse of :func:`from_euler` away from gimbal lock.
 

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from skycrane.control.model import VehicleModel
-from skycrane.control.surge import LOGGED, IncrementalSurgeControl, Loop, SurgeControl, SurgeGains, TowedBuoy
+from skycrane.control.surge import LOGGED, Loop, SurgeControl, SurgeGains, TowedBuoy
+from skycrane.control.surge_incremental import IncrementalSurgeControl
 from skycrane.control.surge_plans import AbstractSurgePlan, StepPlan, TowPlan
 from skycrane.control.surge_sensors import TowSensors
 from skycrane.core.constraint import AbstractConstraint

@@ -87,6 +87,22 @@ def shape_radius(shape: Mapping[str, Any]) -> float:
     return offset + float(shape["radius"])
 
 
+def arrow_mesh(sides: int = 10, head: float = 0.3) -> tuple[Array, Any]:
+    """Vertices (V, 3) and faces (F, 3) of an arrow of unit length along z; the head has unit radius.
+
+    A mesh of its own, because viser's arrows keep the length of their head: a rotor at rest would still show one.
+    """
+    profile = [(0.0, 0.0), (0.45, 0.0), (0.45, 1.0 - head), (1.0, 1.0 - head), (0.0, 1.0)]
+    angle = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
+    rings = [np.stack([r * np.cos(angle), r * np.sin(angle), np.full(sides, z)], axis=-1) for r, z in profile]
+    faces = []
+    for ring in range(len(profile) - 1):
+        for side in range(sides):
+            a, b = ring * sides + side, ring * sides + (side + 1) % sides
+            faces += [(a, b, b + sides), (a, b + sides, a + sides)]
+    return np.concatenate(rings), np.array(faces, dtype=np.uint32)
+
+
 def cone_mesh(radius: float, height: float, sides: int = 24) -> tuple[Array, Any]:
     """Vertices (n, 3) and triangles (m, 3) of a cone about z, its tip up, the origin in the middle of its axis."""
     angle = 2.0 * np.pi * np.arange(sides) / sides

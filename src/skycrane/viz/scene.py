@@ -12,7 +12,7 @@ import numpy as np
 
 from skycrane.viz.enlarge import enlarged
 from skycrane.viz.frames import Frames
-from skycrane.viz.geometry import Array, camera_for, cone_mesh, dashes, round_step, z_axis_to
+from skycrane.viz.geometry import Array, arrow_mesh, camera_for, cone_mesh, dashes, round_step, z_axis_to
 from skycrane.viz.sea import LINES, sea_lines, wave_cell
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class RunScene:
     def _add_thrusts(self) -> list[tuple[list[int], Any]]:
         if self.thrust_scale == 0.0:
             return []
-        vertices, faces = _arrow_mesh()
+        vertices, faces = arrow_mesh()
         handles: list[tuple[list[int], Any]] = []
         for name in self.frames.bodies:
             rotors = self._rotor_shapes(name)
@@ -394,19 +394,3 @@ def _vertex_colors(colors: Any) -> Any:
     fraction = np.asarray(colors, dtype=float) / 255.0
     linear = np.where(fraction <= 0.04045, fraction / 12.92, ((fraction + 0.055) / 1.055) ** 2.4)
     return np.round(255.0 * linear).astype(np.uint8)
-
-
-def _arrow_mesh(sides: int = 10, head: float = 0.3) -> tuple[Array, Any]:
-    """Vertices (V, 3) and faces (F, 3) of an arrow of unit length along z; the head has unit radius.
-
-    A mesh of its own, because viser's arrows keep the length of their head: a rotor at rest would still show one.
-    """
-    profile = [(0.0, 0.0), (0.45, 0.0), (0.45, 1.0 - head), (1.0, 1.0 - head), (0.0, 1.0)]
-    angle = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
-    rings = [np.stack([r * np.cos(angle), r * np.sin(angle), np.full(sides, z)], axis=-1) for r, z in profile]
-    faces = []
-    for ring in range(len(profile) - 1):
-        for side in range(sides):
-            a, b = ring * sides + side, ring * sides + (side + 1) % sides
-            faces += [(a, b, b + sides), (a, b + sides, a + sides)]
-    return np.concatenate(rings), np.array(faces, dtype=np.uint32)
