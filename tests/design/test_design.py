@@ -20,32 +20,9 @@ from skycrane.design.run import run
 from skycrane.design.solve import Solver
 from skycrane.design.verify import verify
 from tests.control.test_backstepping import AXES, ROWS
+from tests.design.layouts import DIRECTIONS, PLACES, TIP
 
 RNG = np.random.default_rng(4)
-# A design found by `skycrane design manipulator` in ten minutes.
-PLACES = np.array(
-    [
-        [0.25751678, 0.07153399, 0.05193549],
-        [0.17634642, -0.16389572, 0.04338645],
-        [-0.01555171, -0.15255969, 0.18719444],
-        [-0.07358536, 0.14418037, -0.21539119],
-        [-0.16268133, -0.08865838, -0.13803307],
-        [-0.21011011, 0.13393941, 0.00955481],
-        [0.02910567, 0.05924568, 0.06427485],
-    ]
-)
-DIRECTIONS = np.array(
-    [
-        [0.11320545, -0.77966605, -0.61587773],
-        [-0.50502092, -0.21071029, 0.83699166],
-        [0.57516474, 0.78434418, 0.23235687],
-        [0.08431732, 0.66925183, 0.73823612],
-        [0.72113799, 0.07892484, -0.6882811],
-        [-0.54624559, -0.75228925, 0.36834311],
-        [-0.44255886, 0.21014465, -0.87176882],
-    ]
-)
-TIP = np.array([-0.17332, 0.5479, -0.35493])
 
 
 @pytest.fixture(scope="module")

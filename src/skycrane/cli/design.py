@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 design = App(name="design", help="Find a vehicle by optimisation.")
 
+Solver = Literal["slsqp", "nlopt", "ipopt"]
 Objective = Literal["size", "condition", "sigma", "force", "torque", "power", "mass"]
 
 
@@ -44,6 +45,8 @@ def manipulator(
     one_failed: Annotated[bool, Parameter(negative=(), help="Level hover with any single rotor stopped (8 rotors or more).")] = False,
     any_attitude: Annotated[bool, Parameter(negative=(), help="Hover in any attitude within the rotors' limits.")] = False,
     thrust_max: Annotated[float | None, Parameter(help="Of each rotor, in N; 28 by default.")] = None,
+    explore: Annotated[bool, Parameter(negative=(), help="Begin each start with a search without derivatives (CMA-ES).")] = False,
+    solver: Annotated[Solver, Parameter(help="What goes downhill; the last two are extras of these names.")] = "slsqp",
     baseline: Annotated[bool, Parameter(help="Solve it by Latin hypercube and pattern search too, and report both.")] = True,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print the report as JSON and nothing else.")] = False,
 ) -> int:
@@ -62,8 +65,11 @@ def manipulator(
         raise UserError(f"--workers is {workers}: expected 1 to 1024")
     if evaluations is not None and evaluations < 1:
         raise UserError(f"--evaluations is {evaluations}: expected 1 or more")
+    import os
+
     from skycrane.runtime import configure
 
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy starts: small matrices, and a process for each core
     configure()
     from skycrane.design.problem import DesignError, Problem
     from skycrane.design.problem_file import mirror as mirrored
@@ -82,7 +88,7 @@ def manipulator(
         with _Bar(screen, budget) as bar:
             facts = run(
                 wanted, out, starts=starts, budget=budget, seed=seed, workers=workers, baseline=baseline, progress=bar.show,
-                evaluations=evaluations or 10**12,
+                evaluations=evaluations or 10**12, explore=explore, solver=solver,
             )  # fmt: skip
     except (DesignError, NoDesign) as error:
         raise UserError(str(error)) from None

@@ -99,6 +99,9 @@ def _weights(points: np.ndarray) -> np.ndarray | None:
     scale = np.trace(gram)
     if scale <= 0 or np.linalg.det(gram / scale) < 1e-18:
         return None
-    inner = np.linalg.solve(gram, -edges @ points[0])
+    try:
+        inner = np.linalg.solve(gram, -edges @ points[0])
+    except np.linalg.LinAlgError:  # singular to the last bit
+        return None
     weights = np.concatenate([[1 - inner.sum()], inner])
     return weights if (weights >= 0).all() else None

@@ -11,15 +11,18 @@ import hashlib
 import json
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from skycrane.design.nlp import require
 from skycrane.design.problem import DesignError, Problem, latin_hypercube, start_of
 from skycrane.design.solve import Solution, Solver
 
@@ -28,12 +31,13 @@ GENERATION = 8  # shaken starts of a generation
 PARENTS = 4
 POLISH = 3
 SHARES = (0.5, 0.75, 0.9)  # of the time: ends of the first starts, of the shaken ones, of polishing
-FRONT = (0.5, 0.6, 0.7, 0.8, 0.9, 1.1, 1.25)  # limits of the condition number on the front, of that of the problem
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+FRONT = (0.9, 1.1, 0.8, 1.25, 0.7, 0.6, 0.5)  # limits of the condition number on the front, of that of the problem
 
 
 @dataclass(frozen=True)
 class Job:
-    """``kind`` start, shaken, polish or front; ``number``; ``x`` where it begins; another limit of the condition number."""
+    """``kind`` start, explore, shaken, polish or front; ``number``; ``x`` where it begins; another limit of the condition number."""
 
     kind: str
     number: int
@@ -75,6 +79,8 @@ def search(
     progress: Progress | None = None,
     front: bool = True,
     evaluations: int = 10**12,
+    explore: bool = False,
+    solver: str = "slsqp",
 ) -> Outcome:
     """Look for the best design.
 
@@ -82,25 +88,27 @@ def search(
         starts: Latin hypercube starts; half as many shaken ones follow.
         budget: s of wall time; the last results may come a few seconds later.
         workers: processes; by default one for each processor; 1 computes in this process.
+        explore: whether each start begins with a search without derivatives (CMA-ES).
+        solver: what goes downhill, one of :data:`skycrane.design.nlp.PACKAGES`.
         evaluations: of the rows, after which no job is begun.
         directory: where results are kept (and taken from, if they belong to the same problem and seed).
 
     Raises:
-        DesignError: where the directory holds results of another problem.
+        DesignError: where the directory holds results of another problem, or the solver's package is missing.
     """
-    run = _Run(problem, starts, budget, seed, directory, progress, evaluations)
+    require(solver)
+    run = _Run(problem, starts, budget, seed, solver, directory, progress, evaluations)
     workers = max(1, min(workers or os.cpu_count() or 1, starts))
-    with _pool(problem, workers) as submit:
+    with _pool(problem, workers, solver) as submit:
         samples = latin_hypercube(starts, 5 * problem.rotors + 3, seed)
-        run.phase("starts", submit, [Job("start", k, tuple(start_of(problem, s))) for k, s in enumerate(samples)], SHARES[0] * budget)
+        kind = "explore" if explore else "start"
+        run.phase("starts", submit, [Job(kind, k, tuple(start_of(problem, s))) for k, s in enumerate(samples)], SHARES[0] * budget)
         number = 0
-        while number < starts // 2 and run.left(SHARES[1] * budget) > 0 and run.ranking():
+        while number < starts // 2 and run.left(SHARES[1] * budget) > 0 and run.results:
             jobs = [run.shaken(number + k) for k in range(min(GENERATION, starts // 2 - number))]
             run.phase("shaken", submit, jobs, SHARES[1] * budget, number)
             number += len(jobs)
-        # Where no start has met everything, those that miss least may once they are polished.
-        ends = run.ranking() or sorted(run.results.values(), key=lambda s: s.violation)
-        best = [Job("polish", k, tuple(s.x)) for k, s in enumerate(_distinct(ends, POLISH))]
+        best = [Job("polish", k, tuple(s.x)) for k, s in enumerate(_distinct(run.hopeful(), POLISH))]
         run.phase("polish", submit, best, SHARES[2] * budget)
         if front and problem.condition_max is not None:
             parents = [s.x for s in _distinct(run.ranking(("polish",)) or run.ranking(), 2)]
@@ -114,9 +122,18 @@ def search(
 
 class _Run:
     def __init__(
-        self, problem: Problem, starts: int, budget: float, seed: int, directory: Path | None, progress: Progress | None, evaluations: int
+        self,
+        problem: Problem,
+        starts: int,
+        budget: float,
+        seed: int,
+        solver: str,
+        directory: Path | None,
+        progress: Progress | None,
+        evaluations: int,
     ):
         self.problem, self.starts, self.budget, self.seed, self.progress = problem, starts, budget, seed, progress
+        self.solver = solver
         self.evaluations = evaluations
         self.results: dict[tuple[str, int], Solution] = {}
         self.origin: dict[tuple[str, int], tuple[float, ...]] = {}
@@ -130,7 +147,7 @@ class _Run:
     @property
     def mark(self) -> str:
         """What a stored result must have been computed for."""
-        return hashlib.sha256(f"{self.problem!r} {self.seed} {self.starts}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{self.problem!r} {self.seed} {self.starts} {self.solver}".encode()).hexdigest()[:16]
 
     def _read(self) -> None:
         assert self.file is not None
@@ -140,7 +157,7 @@ class _Run:
         lines = self.file.read_text().splitlines()
         if not lines or json.loads(lines[0]).get("problem") != self.mark:
             raise DesignError(
-                f"{self.file} holds results of another problem, seed or number of starts: choose another directory, or delete it"
+                f"{self.file} holds results of another problem, seed, solver or number of starts: choose another directory, or delete it"
             )
         kept = [lines[0]]
         for line in lines[1:]:
@@ -162,15 +179,19 @@ class _Run:
         spent = sum(s.evaluations for s in self.results.values())
         return until - self.used() if spent < self.evaluations else 0.0
 
-    def ranking(self, kinds: tuple[str, ...] = ("start", "shaken")) -> list[Solution]:
+    def ranking(self, kinds: tuple[str, ...] = ("start", "explore", "shaken")) -> list[Solution]:
         """Feasible ends of jobs of some kinds, best first."""
         found = [s for (kind, _), s in self.results.items() if kind in kinds and s.feasible]
         return sorted(found, key=lambda s: s.objective)
 
+    def hopeful(self) -> list[Solution]:
+        """The ranking; where nothing has met everything, those that miss least first, for they may yet."""
+        return self.ranking() or sorted(self.results.values(), key=lambda s: s.violation)
+
     def shaken(self, number: int) -> Job:
         """One of the best, moved about at random."""
         rng = np.random.default_rng([self.seed, 1, number])
-        parents = _distinct(self.ranking(), PARENTS)
+        parents = _distinct(self.hopeful(), PARENTS)
         base = parents[number % len(parents)].x
         at = self.problem.layout
         x = base.copy()
@@ -199,7 +220,12 @@ class _Run:
             done, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
             for future in done:
                 job = running.pop(future)
-                self.keep(job, future.result())
+                try:
+                    self.keep(job, future.result())
+                except BrokenProcessPool:
+                    raise DesignError(
+                        "a process of the search was killed (memory?): start again to go on, perhaps with fewer workers"
+                    ) from None
             if self.progress is not None:
                 finished = first + len(jobs) - len(todo) - len(running)
                 best = self.ranking()
@@ -228,12 +254,19 @@ def _distinct(ranked: list[Solution], count: int) -> list[Solution]:
 _SOLVER: Solver | None = None
 
 
-def _begin(problem: Problem) -> None:
+def _begin(problem: Problem, solver: str) -> None:
     global _SOLVER
+    # A worker whose parent was killed would wait for work for ever.
+    threading.Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
     from skycrane.runtime import configure
 
     configure()
-    _SOLVER = Solver(problem)
+    _SOLVER = Solver(problem, solver)
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
 
 
 def _work(job: Job, seconds: float, solver: Solver | None = None) -> Solution:
@@ -243,23 +276,28 @@ def _work(job: Job, seconds: float, solver: Solver | None = None) -> Solution:
     x = np.array(job.x)
     if job.kind in ("polish", "front"):
         return solver.polish(x, deadline, job.condition_max)
+    if job.kind == "explore":
+        return solver.explore(x, job.number, deadline)
     return solver.run(x, deadline=deadline)
 
 
 class _pool:
     """A function that takes a job and the seconds it may use and returns its future; a context manager."""
 
-    def __init__(self, problem: Problem, workers: int):
-        self.problem, self.width = problem, workers
+    def __init__(self, problem: Problem, workers: int, method: str):
+        self.problem, self.width, self.method = problem, workers, method
         self.executor: ProcessPoolExecutor | None = None
         self.solver: Solver | None = None
 
     def __enter__(self) -> _pool:
+        # The matrices are small: threads of BLAS that wait for each other made a descent four times slower on two busy cores.
+        self.before = {name: os.environ.get(name) for name in BLAS_THREADS}
         if self.width > 1:
+            os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))  # workers read it when they start
             context = multiprocessing.get_context("spawn")  # a forked JAX does not work
-            self.executor = ProcessPoolExecutor(self.width, context, _begin, (self.problem,))
+            self.executor = ProcessPoolExecutor(self.width, context, _begin, (self.problem, self.method))
         else:
-            self.solver = Solver(self.problem)
+            self.solver = Solver(self.problem, self.method)
         return self
 
     def __call__(self, job: Job, seconds: float) -> Future:
@@ -272,3 +310,6 @@ class _pool:
     def __exit__(self, *_: Any) -> None:
         if self.executor is not None:
             self.executor.shutdown(cancel_futures=True)
+        for name, value in self.before.items():
+            os.environ.pop(name, None)
+            os.environ.update({} if value is None else {name: value})

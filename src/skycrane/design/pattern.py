@@ -15,7 +15,6 @@ from skycrane.design.problem import Problem, latin_hypercube, start_of
 from skycrane.design.rows import SHARP, Evaluator
 from skycrane.design.solve import Solution
 
-PENALTY = 10.0
 SAMPLES = 60
 FIRST_MESH, LAST_MESH = 0.1, 1e-4
 
@@ -32,10 +31,7 @@ def pattern_search(
     def over() -> bool:
         return time.monotonic() - began > budget or rows.evaluations - before >= evaluations
 
-    def merit(x: np.ndarray) -> float:
-        found = rows(x)
-        return found.objective + PENALTY * (np.abs(found.equal).sum() + np.maximum(-found.least, 0.0).sum())
-
+    merit = rows.merit
     samples = []
     for sample in latin_hypercube(SAMPLES, 5 * problem.rotors + 3, seed):
         x = start_of(problem, sample)

@@ -40,6 +40,7 @@ from skycrane.design.profile import Profile
 from skycrane.environment.environment import GRAVITY
 from skycrane.math.linalg import invert_spd
 
+PENALTY = 10.0
 FAR = 0.3  # m, beyond which a distance is not a constraint that matters
 ROUGH, SHARP = 5, 9  # powers of two of the exponent p
 DENSITY = 1.225  # kg/m^3
@@ -332,6 +333,11 @@ class Evaluator:
         self.margin = np.broadcast_to(np.asarray(margin, float), self.margin.shape).copy()
         self.condition_max, self.sharpness, self.ease = condition_max, sharpness, ease
         self._last = None
+
+    def merit(self, x: np.ndarray) -> float:
+        """Objective and penalised violations in one number, for searches that keep no constraint."""
+        found = self(x)
+        return found.objective + PENALTY * float(np.abs(found.equal).sum() + np.maximum(-found.least, 0.0).sum())
 
     def violation(self, x: np.ndarray) -> dict[str, float]:
         """The largest violation of each block, 0 where it is satisfied."""

@@ -47,8 +47,12 @@ def run(
     baseline: bool = True,
     progress: Progress | None = None,
     evaluations: int = 10**12,
+    explore: bool = False,
+    solver: str = "slsqp",
 ) -> dict[str, Any]:
     """Search within ``budget`` [s], check, compare, and write everything into ``directory``; returns the report.
+
+    ``starts``, ``seed``, ``workers``, ``evaluations``, ``explore`` and ``solver`` are those of :func:`skycrane.design.multistart.search`.
 
     Raises:
         DesignError: see :func:`skycrane.design.multistart.search`.
@@ -65,6 +69,8 @@ def run(
         directory=directory,
         progress=progress,
         evaluations=evaluations,
+        explore=explore,
+        solver=solver,
     )
     chosen = outcome.best or outcome.nearest
     if chosen is None:
@@ -79,7 +85,7 @@ def run(
     )
     points = _points(problem, outcome)
     facts = report(
-        problem, best, base, comparison, pareto=points, starts=len([1 for kind, _ in outcome.results if kind == "start"]), seed=seed,
+        problem, best, base, comparison, pareto=points, starts=sum(kind in ("start", "explore") for kind, _ in outcome.results), seed=seed,
         total_wall_s=time.monotonic() - began,
     )  # fmt: skip
     write(problem, best, facts, points, directory)
@@ -100,7 +106,7 @@ def _first_sound(problem: Problem, outcome: Outcome, chosen: Solution) -> Candid
 
 def _points(problem: Problem, outcome: Outcome) -> list[dict[str, float]]:
     """Figures of the local optima, for the Pareto plot: their clearances are those of the optimiser."""
-    found = [*outcome.of("polish", "front"), *outcome.of("start", "shaken")][:MOST_POINTS]
+    found = [*outcome.of("polish", "front"), *outcome.of("start", "explore", "shaken")][:MOST_POINTS]
     keys = ("size_norm_m", "condition_number", "sigma_min", "force_radius_n", "torque_radius_n_m")
     free = replace(problem, condition_max=None)
     out = []
