@@ -27,10 +27,12 @@ from skycrane.core.system import System
 from skycrane.elements.cables import CableDrag, CableGround, Cables, Winch
 from skycrane.elements.contact import GroundContact
 from skycrane.elements.deck import DeckContact
+from skycrane.elements.downwash import Downwash, Screens, Slabs
 from skycrane.elements.drag import Drag
 from skycrane.elements.gravity import Gravity
 from skycrane.elements.push import Push
 from skycrane.elements.rotor_aero import Blade, BladeElementRotors
+from skycrane.elements.rotor_jets import Jet
 from skycrane.elements.rotors import Rotors
 from skycrane.elements.slaved import SlavedBuoy, SourceAzimuth
 from skycrane.elements.surface import SurfaceContact
@@ -74,6 +76,7 @@ ELEMENTS = {
         reference_density=1.2,
         speed_max=900.0,
         speed_initial=RNG.uniform(100, 500, (2, 5)),
+        jet=Jet(jnp.asarray(1.1), spread=0.5),
         **_LAG,
     ),
     "blades": BladeElementRotors.create(
@@ -104,6 +107,12 @@ ELEMENTS["hull"] = eqx.tree_at(lambda h: h.skin, _BUOY.element(1), friction_of(_
 ELEMENTS["deck"] = DeckContact(1, (0, 0), normal(2, 3), 4.0, jnp.array([40.0, 40.0]), reach=50.0)
 ELEMENTS["slaved_buoy"] = SlavedBuoy(1, jnp.array([0.8, 0.3, 6.0]), jnp.array([1.0, 2.0, 30.0]), 1.5)
 ELEMENTS["source_azimuth"] = SourceAzimuth(Push((0,), normal(1, 3), normal(1, 3), normal(1, 3)), 1, 0, 0.1)
+# Alone it finds no jets; among all together it meets those of the rotors.
+ELEMENTS["downwash"] = Downwash(
+    (0, 1),
+    Slabs((0, 1), normal(2, 3), *(jnp.asarray(np.eye(3)[[i, i]]) for i in range(3)), jnp.asarray(RNG.uniform(0.2, 1.0, (2, 3)))),
+    Screens((1,), normal(1, 3), jnp.array([[0.6, 0.0, 0.8]]), *(jnp.array([x]) for x in (0.5, 0.7, 0.2, 1.0, 0.6))),
+)
 ELEMENTS["surface"] = SurfaceContact(
     (0, 1), jnp.array([[0.3, -0.2, 0.1], [-0.1, 0.4, 0.2]]), jnp.array([3.0, -2.0, 4.0]), jnp.array([0.6, 0.0, -0.8]), stiffness=50.0
 )

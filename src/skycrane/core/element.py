@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from skycrane.core.bodies import BodyState
     from skycrane.core.chain import Chains
     from skycrane.environment.environment import Environment
+    from skycrane.environment.jets import Jets
 
 
 class Wrench(NamedTuple):
@@ -79,6 +80,10 @@ class AbstractElement(eqx.Module):
     def outputs(self, t: Array, kin: Kinematics, memory: Any, command: Any) -> dict[str, Array]:
         """Quantities for logs, described in ``outputs_info``; evaluated after a run, never inside the step."""
         return {}
+
+    def jets(self, t: Array, kin: Kinematics, memory: Any, command: Any) -> Jets | None:
+        """Jets of air that the element drives, which all elements then find in ``kin.jets``; None where it drives none."""
+        return None
 
     def post_step(self, t: Array, kin: Kinematics, memory: Any) -> Any:
         """Projection of the memory after a step (for instance unit vectors)."""

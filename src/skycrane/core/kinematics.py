@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import equinox as eqx
+from jax import Array
 
 from skycrane.core.bodies import BodyState, Prepared
 from skycrane.environment.environment import Environment
+from skycrane.environment.jets import Jets
 from skycrane.math.components import Mat3, Quat, Vec3, take
 
 
@@ -20,7 +22,7 @@ class Points(NamedTuple):
 
 
 class Kinematics(eqx.Module):
-    """Poses and velocities of all bodies; the trailing axis of every component runs over bodies."""
+    """Poses and velocities of all bodies; the trailing axis of every component runs over bodies.  ``jets``: air that rotors drive."""
 
     p_WB: Vec3
     q_WB: Quat
@@ -30,6 +32,7 @@ class Kinematics(eqx.Module):
     w_B: Vec3
     prepared: Prepared
     environment: Environment
+    jets: tuple[Jets, ...] = ()
 
     @classmethod
     def of(cls, state: BodyState, prepared: Prepared, environment: Environment) -> Kinematics:
@@ -41,3 +44,7 @@ class Kinematics(eqx.Module):
         """Points at ``offset_B`` (body axes, trailing axis len(bodies)) from B of the given bodies."""
         R_WB, w_B = take(self.R_WB, bodies), take(self.w_B, bodies)
         return Points(take(self.p_WB, bodies) + R_WB @ offset_B, take(self.v_W, bodies) + R_WB @ w_B.cross(offset_B), R_WB)
+
+    def air_velocity_W(self, t: Array, p_W: Vec3, bodies: tuple[int, ...]) -> Vec3:
+        """Velocity [m/s] of the air at points (k, ...) of k bodies: wind, and jets of other bodies' rotors."""
+        return sum((jets.velocity_W(p_W, bodies) for jets in self.jets), start=self.environment.air.velocity_W(t, p_W))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -87,6 +88,14 @@ class System(eqx.Module):
     def kinematics(self, state: State, prepared: Prepared) -> Kinematics:
         return Kinematics.of(state.bodies, prepared, self.environment)
 
+    def stirred(self, t: Array, state: State, command: dict, prepared: Prepared) -> Kinematics:
+        """The kinematics with the jets of air that elements drive: what their wrenches are to be computed with."""
+        kin = self.kinematics(state, prepared)
+        driving = [(n, e) for n, e in sorted(self.elements.items()) if type(e).jets is not AbstractElement.jets]
+        found = (e.jets(t, kin, state.memory[n], command.get(n)) for n, e in driving)
+        jets = tuple(jet for jet in found if jet is not None)
+        return dataclasses.replace(kin, jets=jets) if jets else kin
+
     # -- the equations of motion ------------------------------------------------------------------------------------------------------
 
     def _push(self, t, state: State, command: dict, kin: Kinematics) -> tuple[dict[str, tuple[Wrench, ...]], dict[str, Any]]:
@@ -101,7 +110,7 @@ class System(eqx.Module):
         return self._evaluate(t, state, command, prepared)[0]
 
     def _evaluate(self, t, state: State, command: dict, prepared: Prepared) -> tuple[State, list[Array]]:
-        kin = self.kinematics(state, prepared)
+        kin = self.stirred(t, state, command, prepared)
         wrenches, memory_rate = self._push(t, state, command, kin)
         force_W, moment_B = assemble(tuple(w for ws in wrenches.values() for w in ws), self.bodies.count)
         bias_force_W, bias_moment_B = prepared.bias(kin.R_WB, kin.v_B, kin.w_B)
@@ -195,7 +204,7 @@ class System(eqx.Module):
 
     def wrenches(self, t: Array, state: State, command: dict, prepared: Prepared) -> dict[str, tuple[Wrench, ...]]:
         """Every element's wrenches by name: which term does what."""
-        return self._push(t, state, command, self.kinematics(state, prepared))[0]
+        return self._push(t, state, command, self.stirred(t, state, command, prepared))[0]
 
     def tensions(self, t: Array, state: State, command: dict, prepared: Prepared) -> dict[str, Array]:
         """Multipliers of the constraints [N], one array (rows,) for each."""
@@ -205,7 +214,7 @@ class System(eqx.Module):
 
     def outputs(self, t: Array, state: State, command: dict, prepared: Prepared) -> dict[str, dict[str, Array]]:
         """Logged quantities of every element that has some, by element name, with ``tension`` of each constraint; vmap it over a run."""
-        kin = self.kinematics(state, prepared)
+        kin = self.stirred(t, state, command, prepared)
         logs = {n: e.outputs(t, kin, state.memory[n], command.get(n)) for n, e in sorted(self.elements.items())}
         logs = {n: log for n, log in logs.items() if log}
         if self.constraints:

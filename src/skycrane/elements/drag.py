@@ -42,9 +42,9 @@ class Drag(AbstractElement):
         air = kin.environment.air
         if self.center_B is not None:
             point = kin.points(self.bodies, Vec3.of(self.center_B))
-            return point.R_WB, point.R_WB.T @ (point.v_W - air.velocity_W(t, point.p_W)), air.density_at(point.p_W)
+            return point.R_WB, point.R_WB.T @ (point.v_W - kin.air_velocity_W(t, point.p_W, self.bodies)), air.density_at(point.p_W)
         R_WB, p_W, v_W = take((kin.R_WB, kin.p_WB, kin.v_W), self.bodies)
-        return R_WB, R_WB.T @ (v_W - air.velocity_W(t, p_W)), air.density_at(p_W)
+        return R_WB, R_WB.T @ (v_W - kin.air_velocity_W(t, p_W, self.bodies)), air.density_at(p_W)
 
     def wrench(self, t, kin: Kinematics, memory, command):
         R_WB, v_B, density = self._airspeed_B(t, kin)

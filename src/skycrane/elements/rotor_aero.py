@@ -38,6 +38,7 @@ from skycrane.elements.airfoils import AbstractPolar, AnalyticPolar, angle_of
 from skycrane.elements.inflow import Flow, Line, solve_induced_velocity
 from skycrane.elements.motors import Battery, ThrottleCurve
 from skycrane.elements.rotor_effects import GroundEffect, in_vortex_ring
+from skycrane.elements.rotor_jets import Jet
 from skycrane.elements.rotors import ROTOR, AbstractRotors, RotorLoads, Rotors, shared_fields
 from skycrane.math.components import Scalar, Vec3, safe_sqrt, take
 
@@ -222,6 +223,7 @@ class BladeElementRotors(AbstractRotors):
         ground_effect: GroundEffect | None = None,
         throttle: ThrottleCurve | None = None,
         battery: Battery | None = None,
+        jet: Jet | None = None,
         iterations: int = 7,
         double_axial_flow: bool = False,
     ) -> BladeElementRotors:
@@ -233,7 +235,7 @@ class BladeElementRotors(AbstractRotors):
         """  # fmt: skip
         fields = shared_fields(
             bodies, position_B, axis_B, spin, speed_min=speed_min, speed_max=speed_max, time_up=time_up, time_down=time_down,
-            inertia=inertia, speed_initial=speed_initial, speed_fraction=speed_fraction, throttle=throttle, battery=battery,
+            inertia=inertia, speed_initial=speed_initial, speed_fraction=speed_fraction, throttle=throttle, battery=battery, jet=jet,
         )  # fmt: skip
         station = np.asarray(blade.station, dtype=float)
         if station.ndim != 1 or len(station) < 2 or not (np.diff(station) > 0).all() or station[0] <= 0 or abs(station[-1] - 1) > 1e-9:

@@ -24,6 +24,8 @@ from skycrane.core.element import AbstractElement, Output, Wrench
 from skycrane.core.kinematics import Kinematics
 from skycrane.elements.motors import Battery, PoweredMemory, ThrottleCurve
 from skycrane.elements.rotor_effects import AxialFlow, GroundEffect, at_speed, in_vortex_ring
+from skycrane.elements.rotor_jets import Jet
+from skycrane.environment.jets import Jets
 from skycrane.math.checks import concrete
 from skycrane.math.components import Scalar, Vec3, safe_sqrt, take
 
@@ -65,6 +67,7 @@ class AbstractRotors(AbstractElement):
         speed_fraction: (k, n), 1 for a sound rotor, 0 for a stopped motor; multiplies the wanted speed.
         throttle: curve from the command to the wanted speed, or None.
         battery: limits the speed by its voltage, or None.  With a battery the memory is :class:`PoweredMemory`.
+        jet: what the rotors' jets do to other bodies, or None.
     """
 
     bodies: tuple[int, ...] = eqx.field(static=True)
@@ -80,6 +83,7 @@ class AbstractRotors(AbstractElement):
     speed_fraction: Array
     throttle: ThrottleCurve | None
     battery: Battery | None
+    jet: Jet | None
 
     outputs_info: ClassVar[dict[str, Output]] = {
         "speed": Output("rad/s", ROTOR, "rotor speed"),
@@ -148,11 +152,24 @@ class AbstractRotors(AbstractElement):
         p_W, v_W, R_WB, w_B = take((kin.p_WB, kin.v_W, kin.R_WB, kin.w_B), self.bodies)
         air = kin.environment.air
         v_B = (R_WB.T @ (v_W - air.velocity_W(t, p_W))).map(lambda x: x[..., None])
+        met_B = self._met_B(kin)
+        if met_B is not None:
+            v_B = v_B - met_B
         v_B = v_B + w_B.map(lambda x: x[..., None]).cross(Vec3.of(self.position_B))
         a = Vec3.of(self.axis_B)
         climb = a.dot(v_B)
         density = jnp.asarray(air.density_at(p_W))
         return HubAir(v_B, climb, v_B - climb * a, density[..., None] if density.ndim else density)
+
+    def _met_B(self, kin: Kinematics) -> Vec3 | None:
+        return None if self.jet is None else self.jet.met_B(kin, self.bodies, Vec3.of(self.position_B))
+
+    def jets(self, t, kin: Kinematics, memory, command) -> Jets | None:
+        if self.jet is None:
+            return None
+        # Of a rotor that itself stands in a jet, as if it did not: jets are found before any is felt.
+        thrust = self.loads(t, kin, self.speed(memory, command)).thrust
+        return self.jet.sent(t, kin, self.bodies, Vec3.of(self.position_B), Vec3.of(self.axis_B), thrust)
 
     def height(self, kin: Kinematics) -> tuple[Array, Array]:
         """Heights (k, n) m of the hubs above ground, and the vertical parts of their thrust axes.
@@ -211,7 +228,21 @@ class AbstractRotors(AbstractElement):
 
 
 def shared_fields(
-    bodies, position_B, axis_B, spin, *, speed_min, speed_max, time_up, time_down, inertia, speed_initial, speed_fraction, throttle, battery
+    bodies,
+    position_B,
+    axis_B,
+    spin,
+    *,
+    speed_min,
+    speed_max,
+    time_up,
+    time_down,
+    inertia,
+    speed_initial,
+    speed_fraction,
+    throttle,
+    battery,
+    jet=None,
 ) -> dict[str, Any]:
     """The fields of :class:`AbstractRotors`, broadcast to (k, n) and checked; axes are normalised.
 
@@ -247,7 +278,7 @@ def shared_fields(
         "speed_initial": speed_initial, "speed_fraction": speed_fraction,
     }  # fmt: skip
     arrays = {name: full(value) for name, value in numbers.items()}
-    return dict(bodies=bodies, position_B=position_B, axis_B=axis_B / length, throttle=throttle, battery=battery, **arrays)
+    return dict(bodies=bodies, position_B=position_B, axis_B=axis_B / length, throttle=throttle, battery=battery, jet=jet, **arrays)
 
 
 class Rotors(AbstractRotors):
@@ -294,6 +325,7 @@ class Rotors(AbstractRotors):
         axial_flow: AxialFlow | None = None,
         throttle: ThrottleCurve | None = None,
         battery: Battery | None = None,
+        jet: Jet | None = None,
     ) -> Rotors:
         """Broadcast all parameters to (k, n) and check them; axes are normalised.
 
@@ -302,7 +334,7 @@ class Rotors(AbstractRotors):
         """  # fmt: skip
         fields = shared_fields(
             bodies, position_B, axis_B, spin, speed_min=speed_min, speed_max=speed_max, time_up=time_up, time_down=time_down,
-            inertia=inertia, speed_initial=speed_initial, speed_fraction=speed_fraction, throttle=throttle, battery=battery,
+            inertia=inertia, speed_initial=speed_initial, speed_fraction=speed_fraction, throttle=throttle, battery=battery, jet=jet,
         )  # fmt: skip
         if radius is None and not (ground_effect is None and axial_flow is None):
             raise ValueError("ground effect and axial flow need the radius of the rotors")
@@ -320,6 +352,9 @@ class Rotors(AbstractRotors):
     def loads(self, t, kin: Kinematics, speed) -> RotorLoads:
         square = speed * speed
         thrust, torque = self.thrust_coefficient * square, self.torque_coefficient * square
+        met_B = self._met_B(kin)
+        if self.jet is not None and met_B is not None and self.axial_flow is None:
+            thrust, torque = self.jet.slowed(kin, self.bodies, Vec3.of(self.axis_B), met_B, thrust, torque, speed)
         options = (self.drag_coefficient, self.reference_density, self.ground_effect, self.axial_flow)
         if all(option is None for option in options):
             return RotorLoads(thrust, torque)

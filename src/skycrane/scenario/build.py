@@ -29,6 +29,7 @@ from skycrane.vehicles.multirotor import Multirotor, bodies_for
 
 from .craft import feet_of, hover_speeds, multirotor, rotors_element, start_speeds, steady_speeds, throttle_of
 from .crew import crew_of
+from .downwash import downwash_of, jet_of, thrust_shares
 from .events import PushEvent
 from .instruments import sensors_of
 from .lift import cable_elements, carried_weights, ends_of, heavier, poses_of, rigid_of, rope_of, touching_points
@@ -79,8 +80,14 @@ def build(scenario: Scenario) -> Built:
     crafts = {name: multirotor(vehicle.spec, density) for name, vehicle in fleet.items()}
     gravity = scenario.environment.gravity
     poses = poses_of(scenario)
-    carried = carried_weights(scenario, poses)
-    hover = {name: hover_speeds(heavier(craft, carried[name], gravity), gravity) for name, craft in crafts.items()}
+    carried, lost = carried_weights(scenario, poses), thrust_shares(scenario)
+    hover = {
+        # All of the weight, and what the jets push down.
+        name: hover_speeds(
+            heavier(craft, (carried[name] + lost[name] * float(craft.mass) * gravity) / (1.0 - lost[name]), gravity), gravity
+        )
+        for name, craft in crafts.items()
+    }
     loads = {name: rigid_of(spec) for name, spec in scenario.loads.items()}
     buoys = buoys_of(scenario)
     members = members_of(scenario, crafts, loads, buoys)
@@ -180,7 +187,9 @@ def _elements(scenario: Scenario, crafts: dict[str, Multirotor], hover: dict[str
     # An element for each vehicle, so that each has a command of its own; one for all of a team.
     for element, names in rotor_groups(scenario).items():
         speeds = np.stack([start_speeds(fleet[name].spec, hover[name]) for name in names])
-        elements[element] = rotors_element(fleet[names[0]].spec, crafts[names[0]], tuple(index[name] for name in names), speeds)
+        elements[element] = rotors_element(
+            fleet[names[0]].spec, crafts[names[0]], tuple(index[name] for name in names), speeds, jet_of(scenario, names[0])
+        )
     coms = {name: v.spec.com for name, v in fleet.items()} | {name: rigid_of(load).com_B for name, load in scenario.loads.items()}
     specs = {name: v.spec for name, v in fleet.items()} | scenario.loads
     drags = {name: spec.drag for name, spec in specs.items() if spec.drag is not None}
@@ -201,6 +210,7 @@ def _elements(scenario: Scenario, crafts: dict[str, Multirotor], hover: dict[str
             dissipation=ground.dissipation,
             friction=ground.friction,
         )
+    elements |= downwash_of(scenario)
     elements |= surface_of(scenario)
     pushes = [event for event in scenario.events if isinstance(event, PushEvent)]
     if pushes:

@@ -13,6 +13,7 @@ from skycrane.elements.airfoils import AnalyticPolar
 from skycrane.elements.motors import Battery, ThrottleCurve
 from skycrane.elements.rotor_aero import Blade, BladeElementRotors
 from skycrane.elements.rotor_effects import AxialFlow, GroundEffect
+from skycrane.elements.rotor_jets import Jet
 from skycrane.elements.rotors import AbstractRotors, Rotors
 from skycrane.vehicles.layout import Layout, alternating, canted_axes, coaxial, ring
 from skycrane.vehicles.multirotor import Multirotor
@@ -81,13 +82,16 @@ def steady_speeds(spec: VehicleSpec, hover: np.ndarray) -> np.ndarray:
     return hover if isinstance(spec.initial.rotors, str) else np.array(spec.initial.rotors, dtype=float)
 
 
-def rotors_element(spec: VehicleSpec, craft: Multirotor, bodies: tuple[int, ...], speeds: np.ndarray) -> AbstractRotors:
-    """The rotors of k alike vehicles with their options, at first at ``speeds`` (k, n) rad/s."""
+def rotors_element(
+    spec: VehicleSpec, craft: Multirotor, bodies: tuple[int, ...], speeds: np.ndarray, jet: Jet | None = None
+) -> AbstractRotors:
+    """The rotors of k alike vehicles with their options, at first at ``speeds`` (k, n) rad/s; ``jet``: how others feel them."""
     numbers, options = spec.rotor_numbers(), spec.rotor
     shared: dict[str, Any] = {
         "speed_min": craft.speed_min, "speed_max": craft.speed_max, "time_up": craft.time_up, "time_down": craft.time_down,
         "inertia": craft.rotor_inertia, "speed_initial": jnp.asarray(speeds), "throttle": throttle_of(spec), "battery": _battery(spec),
         "ground_effect": None if options is None or options.ground_effect is None else GroundEffect(options.ground_effect.lowest),
+        "jet": jet,
     }  # fmt: skip
     place = (bodies, craft.position_B, craft.axis_B, craft.spin)
     if options is not None and options.blade is not None:

@@ -16,6 +16,7 @@ from skycrane.core.controller import AbstractController
 from skycrane.loads.rigid import Rigid
 from skycrane.vehicles.multirotor import Multirotor
 
+from .downwash import thrust_shares
 from .lift import ends_of, rope_of
 from .places import rotor_groups
 from .scenario import Scenario
@@ -53,7 +54,7 @@ def crew_of(scenario: Scenario, crafts: dict[str, Multirotor], bare: dict[str, R
     length = np.array([float(r.length) for r in ropes])
     gains = [default_gains(crafts[n], scenario.environment.gravity) for n in names]
     if isinstance(team, FormationTeam):
-        return _formation(scenario, team, agents, names, load, attachment, hook, length, ropes, bare[team.load], gains)
+        return _formation(scenario, crafts, team, agents, names, load, attachment, hook, length, ropes, bare[team.load], gains)
     body = loaded[team.load]
     P, sharing = sharing_maps(attachment, np.asarray(body.com_B))
     weight = float(body.mass) * scenario.environment.gravity
@@ -75,7 +76,9 @@ def _rows(gains: list[Gains], key: str) -> Any:
     return jnp.asarray(np.concatenate([np.asarray(getattr(g, key)) for g in gains]))
 
 
-def _formation(scenario, team: FormationTeam, agents, names, load, attachment, hook, length, ropes, body, gains) -> FormationControl:
+def _formation(
+    scenario, crafts, team: FormationTeam, agents, names, load, attachment, hook, length, ropes, body, gains
+) -> FormationControl:
     edges = ring_edges(len(names)) if team.edges is None else [(names.index(a), names.index(b)) for a, b in team.edges]
     pinning = np.ones(len(names))
     graph = laplacian(len(names), edges) + np.diag(pinning)
@@ -85,6 +88,9 @@ def _formation(scenario, team: FormationTeam, agents, names, load, attachment, h
     if team.carries:
         share = load_shares(attachment, np.asarray(body.com_B)) * float(body.mass)
         carried = share + np.array([float(r.segment_mass) * r.segments for r in ropes])
+        # A jet that pushes on the load takes a share of the thrust, so that thrust for the rest lifts as if all were heavier.
+        lost, own = (np.array([x[n] for n in names]) for x in (thrust_shares(scenario), {n: float(crafts[n].mass) for n in names}))
+        carried = (carried + lost * own) / (1.0 - lost)
     g = team.gains
     inertia = np.array([np.diagonal(np.asarray(J)) for model in agents.groups for J in model.inertia_B])
 

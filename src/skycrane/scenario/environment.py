@@ -168,6 +168,10 @@ class EnvironmentSpec(Spec):
     )
     stratified: Flag = Field(default=False, description="whether the density falls with height; needs `altitude`")
     wind: WindSpec = Field(default=NoWind(kind="none"), description="still air by default")
+    downwash: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="jets of rotors on loads and on other vehicles; `auto`: where a vehicle's place is above a box that it carries",
+    )
     ground: GroundSpec | None = Field(default=None, description="leave the table out for a world without ground")
     surface: SurfaceSpec | None = Field(default=None, description="a wall or table that end-effectors touch; leave out for none")
     water: WaterSpec | None = Field(default=None, description="leave the table out for a world without water")

@@ -158,6 +158,9 @@ class Scenario(Spec):
                     wanted = f"is {round(ticks)} control periods; at most {MAX_DELAY} are allowed"
                     problems.append(Problem((*table, "delay"), wanted, control.delay))
             problems += self._tool_problems(vehicle, table)
+            if self.environment.downwash == "on" and any(rotor.radius is None for rotor in vehicle.spec.rotor_numbers()):
+                wanted = "needs the radius of every rotor (`radius` in its table), which lacks for a rotor of " + ".".join(vehicle.path)
+                problems.append(Problem(("environment", "downwash"), wanted, "on"))
             options = vehicle.spec.rotor
             if options is not None and options.ground_effect is not None and self.environment.ground is None:
                 wanted = "needs [environment.ground]"
