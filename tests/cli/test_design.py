@@ -1,8 +1,75 @@
-"""`skycrane design manipulator`: what it refuses, and what it says."""
+"""`skycrane design manipulator`: what it writes, that it flies, what it refuses, and what it says."""
+
+import json
+import tomllib
 
 import pytest
 
 from skycrane.cli import execute
+from skycrane.design.multistart import search
+from skycrane.design.problem import DesignError, Problem
+
+COMMAND = ["design", "manipulator", "--workers", "1", "--budget", "300", "--no-baseline"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A directory with a design, from one short start; every end settles where all constraints hold."""
+    out = tmp_path_factory.mktemp("design")
+    assert execute([*COMMAND, "--out", str(out), "--starts", "1", "--evaluations", "60"]) == 0
+    return out
+
+
+def test_the_report(made):
+    facts = json.loads((made / "report.json").read_text())
+    for key in (
+        "size_norm_m", "condition_number", "condition_number_full", "sigma_min", "clearance_min_m", "end_effector_clearance_min_m",
+        "evaluations", "wall_s", "baseline",
+    ):  # fmt: skip
+        assert key in facts
+    assert facts["constraints_satisfied"]
+    assert facts["blocking"] == []
+    assert facts["redistribution"]["attitudes"] == 10_000
+    page = (made / "report.html").read_text()
+    assert "Every constraint holds." in page
+    assert "30. no negative" in page
+    assert (made / "layout.png").stat().st_size > 10_000
+
+
+def test_the_cases_of_allocation_hold_for_what_was_found(made):
+    checks = json.loads((made / "report.json").read_text())["checks"]
+    assert [c["number"] for c in checks] == list(range(24, 31))
+    assert [c["name"] for c in checks if not c["holds"]] == []
+
+
+def test_what_was_found_flies_at_once(made, tmp_path):
+    """By adaptive backstepping, from its file as it is: one second of hover."""
+    assert tomllib.loads((made / "vehicle.toml").read_text())["control"]["kind"] == "backstepping"
+    assert execute(["run", str(made / "vehicle.toml"), "--out", str(tmp_path / "f"), "--set", "run.duration=1", "--quiet"]) == 0
+    found = json.loads((tmp_path / "f" / "summary.json").read_text())
+    assert found["status"] == "finished"
+    assert found["metrics"]["end_effector_position_rms_m"] < 0.01
+    assert found["metrics"]["end_effector_attitude_rms_deg"] < 1.0
+
+
+def test_a_stopped_run_goes_on(made):
+    lines = (made / "starts.jsonl").read_text().splitlines()
+    (made / "starts.jsonl").write_text("\n".join(lines) + '\n{"kind": "sta')  # cut off by a kill
+    again = search(Problem(), starts=1, budget=1e-3, workers=1, directory=made)
+    assert len(again.results) == len(lines) - 1
+    with pytest.raises(DesignError, match="another problem"):
+        search(Problem(clearance=0.02), starts=1, budget=1e-3, workers=1, directory=made)
+
+
+def test_what_blocks_a_design_is_said_with_amounts(capsys, tmp_path):
+    """A size that cannot be: the best of what was found, and by how much it misses what."""
+    assert execute([*COMMAND, "--out", str(tmp_path / "d"), "--size-max", "0.2", "--starts", "1", "--evaluations", "20"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    facts = json.loads((tmp_path / "d" / "report.json").read_text())
+    assert "size" in facts["blocking"]
+    assert "no layout meets every constraint; the best one misses:" in said
+    assert f"size by {facts['size_norm_m'] - 0.2:.3g} m" in said
+    assert "No layout meets every constraint" in (tmp_path / "d" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,14 @@
 """The optimiser's rows, its check, the search, and what a design run writes."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 from skycrane.control.allocation import Allocation
 from skycrane.control.reach import analyse, positive_null
+from skycrane.design.cases import allocation_cases
 from skycrane.design.clearance import Box, Sphere, Wake, distance
 from skycrane.design.machine import Components, effectiveness, masses
-from skycrane.design.multistart import search
 from skycrane.design.pattern import pattern_search
 from skycrane.design.problem import DesignError, Problem, latin_hypercube, start_of
 from skycrane.design.problem_file import read
@@ -18,9 +16,9 @@ from skycrane.design.redistribution import bounded, compare
 from skycrane.design.rows import SHARP
 from skycrane.design.run import run
 from skycrane.design.solve import Solver
-from skycrane.design.verify import verify
+from skycrane.design.verify import smallest_miss, verify
 from tests.control.test_backstepping import AXES, ROWS
-from tests.design.layouts import DIRECTIONS, PLACES, TIP
+from tests.design.layouts import DIRECTIONS, EIGHT_DIRECTIONS, EIGHT_PLACES, EIGHT_TIP, PLACES, TIP
 
 RNG = np.random.default_rng(4)
 
@@ -84,6 +82,39 @@ def test_the_found_design_meets_everything():
     missed = {c.name for c in verify(Problem(clearance=0.011, condition_max=4.9), PLACES, DIRECTIONS, TIP).checks if not c.satisfied}
     assert "condition number" in missed
     assert sum(name.startswith("wakes") for name in missed) >= 2
+
+
+def test_eight_rotors_that_hover_without_any_one_of_them():
+    """By linear programmes of our own; the check says so too, and names the rotor where one may not stop."""
+    problem = Problem(rotors=8, one_failed=True)
+    found = verify(problem, EIGHT_PLACES, EIGHT_DIRECTIONS, EIGHT_TIP)
+    assert [c.name for c in found.checks if not c.satisfied] == []
+    assert found.size < 0.62
+    B = effectiveness(EIGHT_PLACES, EIGHT_DIRECTIONS, -np.ones(8), 0.0147, found.com)
+    weight = np.array([0, 0, found.mass * 9.81, 0, 0, 0])
+    for k in range(8):
+        limits = [(0, 0.0 if i == k else 28.0) for i in range(8)]
+        assert linprog(np.zeros(8), A_eq=B, b_eq=weight, bounds=limits).status == 0
+    # Turned on its side it does not: the check says which rotors may not stop, and what is missing.
+    turn = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
+    turned = verify(problem, EIGHT_PLACES @ turn.T, EIGHT_DIRECTIONS @ turn.T, EIGHT_TIP, distances=False)
+    missed = [c for c in turned.checks if not c.satisfied]
+    assert missed
+    assert all("hover" in c.name and -100 < c.margin < 0 for c in missed)
+
+
+@pytest.mark.parametrize("layout", [(PLACES, DIRECTIONS), (EIGHT_PLACES, EIGHT_DIRECTIONS), (ROWS[:, :3], AXES)])
+def test_cases_of_allocation_hold_for_designs(layout):
+    problem = Problem(rotors=len(layout[0]))
+    for case in allocation_cases(problem, *layout, verify(problem, *layout, TIP, distances=False)):
+        assert case.holds, case
+
+
+def test_cases_of_allocation_find_a_rotor_that_cannot_cancel():
+    """One rotor turned round: no thrusts cancel any more, and some of a tenth more cannot be had."""
+    F = np.concatenate([DIRECTIONS[:1] * -1, DIRECTIONS[1:]])
+    cases = allocation_cases(Problem(), PLACES, F, verify(Problem(), PLACES, F, TIP, distances=False))
+    assert not next(c for c in cases if c.number == 29).holds
 
 
 @pytest.mark.parametrize("layout", [(PLACES, DIRECTIONS), (ROWS[:, :3], AXES)])
@@ -155,30 +186,13 @@ def test_the_mass_model_of_the_paper():
     np.testing.assert_allclose(balanced.com, 0, atol=1e-12)
 
 
-def test_a_whole_run_and_its_files(tmp_path):
-    """A start from near a good design: report, vehicle, pictures; the second time nothing is computed again."""
-    problem = Problem()
-    facts = run(problem, tmp_path, starts=2, budget=200.0, workers=1, baseline=False, evaluations=300)
-    written = json.loads((tmp_path / "report.json").read_text())
-    for key in (
-        "size_norm_m", "condition_number", "condition_number_full", "sigma_min", "clearance_min_m", "end_effector_clearance_min_m",
-        "constraints_satisfied", "evaluations", "wall_s", "baseline",
-    ):  # fmt: skip
-        assert key in written
-    assert written["size_norm_m"] == facts["size_norm_m"]
-    assert written["constraints_satisfied"] or written["blocking"]
-    assert "<h1>" in (tmp_path / "report.html").read_text()
-    assert (tmp_path / "layout.png").stat().st_size > 10_000
-    lines = (tmp_path / "starts.jsonl").read_text().splitlines()
-    (tmp_path / "starts.jsonl").write_text("\n".join(lines) + '\n{"kind": "sta')  # cut off by a kill
-    again = search(problem, starts=2, budget=1e-3, workers=1, directory=tmp_path)
-    assert len(again.results) == len(lines) - 1
-    with pytest.raises(DesignError, match="another problem"):
-        search(Problem(clearance=0.02), starts=2, budget=1e-3, workers=1, directory=tmp_path)
-    if (tmp_path / "vehicle.toml").exists():
-        from skycrane.scenario import load
-
-        assert load(tmp_path / "vehicle.toml").scenario.vehicle.rotor_count == 7
+def test_by_how_much_a_wrench_is_missed():
+    """Two rotors that push along x and y miss a wrench by what points elsewhere; moments count at 0.3 m."""
+    B = np.eye(6)[:, :2]
+    assert smallest_miss(B, np.array([2.0, 3.0, 0, 0, 0, 0])) == pytest.approx(0, abs=1e-9)
+    assert smallest_miss(B, np.array([2.0, -3.0, 1.0, 0, 0, 0])) == pytest.approx(3.0)
+    assert smallest_miss(B, np.array([2.0, 3.0, 0, 0, 0, 1.2])) == pytest.approx(4.0)
+    assert smallest_miss(B, np.array([2.0, 3.0, 0, 0, 0, 0]), idle=(1,)) == pytest.approx(3.0)
 
 
 def test_the_pattern_search_does_not_get_worse(solver):

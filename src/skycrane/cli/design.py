@@ -138,7 +138,7 @@ class _Bar:
 def _report(screen: Console, facts: dict[str, Any], out: Path) -> None:
     from rich.table import Table
 
-    from skycrane.design.report import ROWS
+    from skycrane.design.report import ROWS, misses
 
     base = facts["baseline"]
     table = Table(box=None, pad_edge=False)
@@ -157,8 +157,11 @@ def _report(screen: Console, facts: dict[str, Any], out: Path) -> None:
             f"largest thrust over {thrust['attitudes']} hover attitudes: rule (17) {thrust['rule_17_max_n']:.2f} N, "
             f"smallest shift {thrust['minimal_shift_max_n']:.2f} N, smallest peak {thrust['bounded_max_n']:.2f} N"
         )
+    for case in facts["checks"]:
+        if not case["holds"]:
+            screen.print(f"[red]case {case['number']} of allocation does not hold: {case['name']} ({case['found']})[/red]")
     if not facts["constraints_satisfied"]:
-        screen.print(f"[red]no layout meets every constraint; the best one misses: {', '.join(facts['blocking'])}[/red]")
+        screen.print(f"[red]no layout meets every constraint; the best one misses: {'; '.join(misses(facts))}[/red]")
     screen.print(f"written to {out}")
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from skycrane.design.nlp import require
 from skycrane.design.problem import DesignError, Problem, latin_hypercube, start_of
-from skycrane.design.solve import Solution, Solver
+from skycrane.design.solve import MOST, Solution, Solver
 
 STORE = "starts.jsonl"
 GENERATION = 8  # shaken starts of a generation
@@ -90,7 +90,7 @@ def search(
         workers: processes; by default one for each processor; 1 computes in this process.
         explore: whether each start begins with a search without derivatives (CMA-ES).
         solver: what goes downhill, one of :data:`skycrane.design.nlp.PACKAGES`.
-        evaluations: of the rows, after which no job is begun.
+        evaluations: of the rows, after which no start is begun; the best ones are polished still. It is the most of one descent too.
         directory: where results are kept (and taken from, if they belong to the same problem and seed).
 
     Raises:
@@ -99,7 +99,7 @@ def search(
     require(solver)
     run = _Run(problem, starts, budget, seed, solver, directory, progress, evaluations)
     workers = max(1, min(workers or os.cpu_count() or 1, starts))
-    with _pool(problem, workers, solver) as submit:
+    with _pool(problem, workers, solver, min(evaluations, MOST)) as submit:
         samples = latin_hypercube(starts, 5 * problem.rotors + 3, seed)
         kind = "explore" if explore else "start"
         run.phase("starts", submit, [Job(kind, k, tuple(start_of(problem, s))) for k, s in enumerate(samples)], SHARES[0] * budget)
@@ -175,9 +175,9 @@ class _Run:
     def used(self) -> float:
         return self.before + time.monotonic() - self.began
 
-    def left(self, until: float) -> float:
+    def left(self, until: float, name: str = "") -> float:
         spent = sum(s.evaluations for s in self.results.values())
-        return until - self.used() if spent < self.evaluations else 0.0
+        return until - self.used() if spent < self.evaluations or name == "polish" else 0.0
 
     def ranking(self, kinds: tuple[str, ...] = ("start", "explore", "shaken")) -> list[Solution]:
         """Feasible ends of jobs of some kinds, best first."""
@@ -212,9 +212,9 @@ class _Run:
         running: dict[Future, Job] = {}
         planned = len(jobs) if name != "shaken" else self.starts // 2
         while todo or running:
-            while todo and len(running) < submit.width and self.left(until) > 0:
+            while todo and len(running) < submit.width and self.left(until, name) > 0:
                 job = todo.pop()
-                running[submit(job, self.left(until))] = job
+                running[submit(job, self.left(until, name))] = job
             if not running:
                 break
             done, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
@@ -254,14 +254,14 @@ def _distinct(ranked: list[Solution], count: int) -> list[Solution]:
 _SOLVER: Solver | None = None
 
 
-def _begin(problem: Problem, solver: str) -> None:
+def _begin(problem: Problem, method: str, most: int) -> None:
     global _SOLVER
     # A worker whose parent was killed would wait for work for ever.
     threading.Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
     from skycrane.runtime import configure
 
     configure()
-    _SOLVER = Solver(problem, solver)
+    _SOLVER = Solver(problem, method, most)
 
 
 def _end_with(parent: Any) -> None:
@@ -284,8 +284,8 @@ def _work(job: Job, seconds: float, solver: Solver | None = None) -> Solution:
 class _pool:
     """A function that takes a job and the seconds it may use and returns its future; a context manager."""
 
-    def __init__(self, problem: Problem, workers: int, method: str):
-        self.problem, self.width, self.method = problem, workers, method
+    def __init__(self, problem: Problem, workers: int, *options: Any):
+        self.problem, self.width, self.options = problem, workers, options
         self.executor: ProcessPoolExecutor | None = None
         self.solver: Solver | None = None
 
@@ -295,9 +295,9 @@ class _pool:
         if self.width > 1:
             os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))  # workers read it when they start
             context = multiprocessing.get_context("spawn")  # a forked JAX does not work
-            self.executor = ProcessPoolExecutor(self.width, context, _begin, (self.problem, self.method))
+            self.executor = ProcessPoolExecutor(self.width, context, _begin, (self.problem, *self.options))
         else:
-            self.solver = Solver(self.problem, self.method)
+            self.solver = Solver(self.problem, *self.options)
         return self
 
     def __call__(self, job: Job, seconds: float) -> Future:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -116,8 +117,7 @@ def _nlopt(rows, x, low, high, iterations, tolerance) -> np.ndarray:
 
 
 def _ipopt(rows, x, low, high, iterations, tolerance) -> np.ndarray:
-    import casadi
-
+    casadi: Any = import_module("casadi")
     first = rows(x)
     n, m = len(x), first.equal.size + first.least.size
     stopped: list[Stopped] = []

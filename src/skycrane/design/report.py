@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from skycrane.design.cases import Case
 from skycrane.design.problem import OBJECTIVES, Problem
 from skycrane.design.redistribution import Comparison
 from skycrane.design.solve import Solution
@@ -55,7 +57,9 @@ def figures(found: Candidate) -> dict[str, Any]:
     }
 
 
-def report(problem: Problem, best: Candidate, baseline: Candidate | None, comparison: Comparison | None, **run: Any) -> dict[str, Any]:
+def report(
+    problem: Problem, best: Candidate, baseline: Candidate | None, comparison: Comparison | None, cases: Sequence[Case], **run: Any
+) -> dict[str, Any]:
     """Everything, ready for JSON."""
     v = best.facts
     return {
@@ -72,10 +76,19 @@ def report(problem: Problem, best: Candidate, baseline: Candidate | None, compar
             "null_vector": v.null_vector.tolist(),
         },
         "constraints": [_check(c) for c in v.checks],
+        "checks": [asdict(case) for case in cases],
+        "checks_hold": all(case.holds for case in cases),
         "baseline": None if baseline is None else {**figures(baseline), "method": "Latin hypercube and generalised pattern search"},
         "redistribution": None if comparison is None else comparison.facts(),
         **run,
     }
+
+
+def misses(facts: dict[str, Any], most: int = 12) -> list[str]:
+    """Which constraints a report's design misses, and by how much, the worst first."""
+    missed = sorted((c for c in facts["constraints"] if not c["satisfied"]), key=lambda c: c["margin"])
+    said = [f"{c['name']} by {-c['margin']:.3g}{'' if c['unit'] == '-' else ' ' + c['unit']}" for c in missed]
+    return [*said[:most], *([f"{len(said) - most} more"] if len(said) > most else [])]
 
 
 def _check(c: Check) -> dict[str, Any]:
@@ -125,11 +138,17 @@ def page(facts: dict[str, Any], pictures: list[str]) -> str:
         f"<td>{_shown(c['value'])}</td><td>{_shown(c['limit'])}</td><td>{_shown(c['margin'])}</td><td>{c['unit']}</td><td>{html.escape(c['note'])}</td></tr>"
         for c in ordered
     )
-    verdict = "Every constraint holds." if facts["constraints_satisfied"] else "Blocked by: " + html.escape(", ".join(facts["blocking"]))
+    missed = "No layout meets every constraint; this one misses: " + html.escape("; ".join(misses(facts))) + "."
+    verdict = "Every constraint holds." if facts["constraints_satisfied"] else missed
     layout = facts["layout"]
     places = "".join(
         f"<tr><td>{k + 1}</td>" + "".join(f"<td>{v:.4f}</td>" for v in (*r, *f)) + "</tr>"
         for k, (r, f) in enumerate(zip(layout["position_m"], layout["direction"], strict=True))
+    )
+    cases = "".join(
+        f"<tr{'' if c['holds'] else ' class=bad'}><td>{c['number']}. {html.escape(c['name'])}</td><td>{_shown(c['holds'])}</td>"
+        f"<td>{html.escape(c['found'])}</td></tr>"
+        for c in facts["checks"]
     )
     thrust = facts["redistribution"]
     spread = "" if thrust is None else _spread(thrust)
@@ -138,7 +157,9 @@ def page(facts: dict[str, Any], pictures: list[str]) -> str:
 <h1>A manipulator with {facts["rotors"]} rotors</h1><p>Objective: {html.escape(OBJECTIVES[facts["objective"]])}.
 <span{"" if facts["constraints_satisfied"] else " class=bad"}>{verdict}</span></p><table>{head}{rows}</table>
 {images}<h2>Constraints</h2><p>Checked apart from the optimiser; the tightest first.</p>
-<table><tr><th>constraint</th><th>value</th><th>limit</th><th>margin</th><th>unit</th><th></th></tr>{checks}</table>{spread}
+<table><tr><th>constraint</th><th>value</th><th>limit</th><th>margin</th><th>unit</th><th></th></tr>{checks}</table>
+<h2>Allocation of this design</h2><p>What an allocation must do on any layout, tried on this one.</p>
+<table><tr><th>case</th><th>holds</th><th></th></tr>{cases}</table>{spread}
 <h2>Layout</h2><p>Metres and unit vectors, body axes; end-effector at {", ".join(f"{v:.4f}" for v in layout["end_effector_m"])} m.</p>
 <table><tr><th>rotor</th><th>x</th><th>y</th><th>z</th><th>Fx</th><th>Fy</th><th>Fz</th></tr>{places}</table></html>
 """

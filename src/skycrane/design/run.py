@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skycrane.design.cases import allocation_cases
 from skycrane.design.machine import effectiveness
 from skycrane.design.multistart import Outcome, Progress, search
 from skycrane.design.pattern import pattern_search
@@ -84,9 +85,10 @@ def run(
         effectiveness(best.position, best.direction, problem.spin, problem.moment_ratio, best.facts.com), best.facts.mass * GRAVITY
     )
     points = _points(problem, outcome)
+    cases = allocation_cases(problem, best.position, best.direction, best.facts)
+    begun = sum(kind in ("start", "explore") for kind, _ in outcome.results)
     facts = report(
-        problem, best, base, comparison, pareto=points, starts=sum(kind in ("start", "explore") for kind, _ in outcome.results), seed=seed,
-        total_wall_s=time.monotonic() - began,
+        problem, best, base, comparison, cases, pareto=points, starts=begun, seed=seed, total_wall_s=time.monotonic() - began
     )  # fmt: skip
     write(problem, best, facts, points, directory)
     return facts

@@ -51,10 +51,11 @@ class Solution:
 
 
 class Solver:
-    """Local optimisations of one problem; keeps what was compiled. ``method`` is one of :data:`skycrane.design.nlp.PACKAGES`."""
+    """Local optimisations of one problem; keeps what was compiled. ``method`` is one of :data:`skycrane.design.nlp.PACKAGES`,
+    ``most`` the evaluations of one descent."""
 
-    def __init__(self, problem: Problem, method: str = "slsqp"):
-        self.problem, self.method = problem, method
+    def __init__(self, problem: Problem, method: str = "slsqp", most: int = MOST):
+        self.problem, self.method, self.most = problem, method, most
         self.rows = Evaluator(problem)
 
     def run(
@@ -144,7 +145,7 @@ class Solver:
         at = self.problem.layout
 
         def watched(x: np.ndarray) -> Rows:
-            if time.monotonic() > deadline or rows.evaluations - before > most:
+            if time.monotonic() > deadline or rows.evaluations - before >= min(most, self.most):
                 raise Stopped
             here = rows(x)
             merit = here.objective + 10 * max(np.abs(here.equal).max(initial=0.0), -here.least.min(initial=0.0))

@@ -20,6 +20,7 @@ from skycrane.design.problem import Problem
 from skycrane.design.profile import Profile
 from skycrane.environment.environment import GRAVITY
 
+ARM = 0.3  # m, makes moments comparable to forces
 TOLERANCE = 1e-6  # by which a constraint may be missed: rounding of the optimiser and of the file
 
 
@@ -79,7 +80,7 @@ def verify(problem: Problem, position: np.ndarray, direction: np.ndarray, end_ef
     about_com = effectiveness(position, F, problem.spin, problem.moment_ratio, m.com)
     weight = np.array([0.0, 0.0, float(m.mass) * GRAVITY, 0.0, 0.0, 0.0])
     most = np.full(problem.rotors, problem.thrust_max)
-    attainable = Zonotope(about_com, np.zeros(problem.rotors), most, np.array([1.0] * 3 + [0.3] * 3))
+    attainable = Zonotope(about_com, np.zeros(problem.rotors), most, np.array([1.0] * 3 + [ARM] * 3))
     hover = smallest_peak(about_com, weight, most)
     wakes = [Wake(r, f, problem.profile) for r, f in zip(position, F, strict=True)]
     apart: dict[tuple[int, int], Gap] = {}
@@ -133,12 +134,26 @@ def smallest_peak(B: np.ndarray, wrench: np.ndarray, most: np.ndarray, idle: tup
     return found.x[:n] if found.status == 0 else np.full(n, np.nan)
 
 
+def smallest_miss(B: np.ndarray, wrench: np.ndarray, idle: tuple[int, ...] = ()) -> float:
+    """By how much [N; N m over 0.3 m] the worst component of a wrench is missed at least by thrusts of which none is negative."""
+    from scipy.optimize import linprog
+
+    scale = np.array([1.0, 1.0, 1.0, ARM, ARM, ARM])
+    A, b, one = B / scale[:, None], wrench / scale, np.ones((6, 1))
+    found = linprog(
+        np.r_[np.zeros(B.shape[1]), 1.0], A_ub=np.vstack([np.hstack([A, -one]), np.hstack([-A, -one])]), b_ub=np.r_[b, -b],
+        bounds=[*((0.0, 0.0 if k in idle else None) for k in range(B.shape[1])), (0.0, None)],
+    )  # fmt: skip
+    return float(found.x[-1])
+
+
 def _hovers(problem: Problem, B: np.ndarray, weight: np.ndarray, most: np.ndarray, attainable: Zonotope) -> Iterator[Check]:
     def check(name: str, wrench: np.ndarray, idle: tuple[int, ...] = ()) -> Check:
         peak = float((smallest_peak(B, wrench, most, idle) / most).max()) * problem.thrust_max
-        if not np.isfinite(peak):
-            return Check(name, float("inf"), problem.thrust_max, -problem.thrust_max, "N", "no positive thrusts give this wrench")
-        return _most(name, peak, problem.thrust_max, "N", "largest thrust")
+        if np.isfinite(peak):
+            return _most(name, peak, problem.thrust_max, "N", "largest thrust")
+        missed = smallest_miss(B, wrench, idle)
+        return Check(name, float("inf"), problem.thrust_max, -missed, "N", "off by so much at least, moments counted at 0.3 m")
 
     yield check("level hover", weight)
     for k, task in enumerate(problem.tasks):
