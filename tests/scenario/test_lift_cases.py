@@ -1,0 +1,85 @@
+"""Cases of cables and teams with known right answers that a whole scenario is needed for (the others are with the elements)."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from skycrane.core.controller import Measurement
+from skycrane.scenario import ScenarioError, load
+from skycrane.scenario.build import build
+from skycrane.scenario.record import warnings_before
+from tests.cable_models import jit_once
+
+
+def test_the_step_is_judged_before_the_start():
+    """Case 33: above the limit of stiffness and damping the largest safe step is told before anything moves; below it nothing is."""
+    limit = 4.6e-4  # s, of seed 001's cables with RK4
+    (said,) = warnings_before(build(load("lift-box", ["run.integrator='rk4'"]).scenario))
+    assert "cables" in said
+    told = [float(word.rstrip(".,;")) for word in said.split() if word[0].isdigit() or word.startswith("0.")]
+    assert any(0.95 * limit < number < 1.05 * limit for number in told), said
+    assert not warnings_before(build(load("lift-box", ["run.integrator='rk4'", "run.step=0.0004"]).scenario))
+    assert not warnings_before(build(load("lift-box").scenario))
+
+
+def test_tension_at_the_start_does_not_depend_on_the_step():
+    """Case 35: neither on the step nor on the method; it is what hangs below, from the first instant on."""
+    first = jit_once(lambda system, state: system.outputs(0.0, state, {"rotors_team": jnp.zeros((4, 4))}, system.prepare())["cables"])
+    level = "loads.box.initial.attitude_deg=[0, 0, 0]"
+    over = [f"vehicles.uav{i}.initial.position=[0, 0, 0]" for i in range(1, 5)]
+    found = []
+    for settings in (["run.step=0.0001", "run.integrator='rk4'"], ["run.step=0.0004", "run.integrator='rk4'"], ["run.step=0.004"]):
+        built = build(load("lift-box", [level, *over, *settings]).scenario)
+        found.append(np.asarray(first(built.system, built.initial)["tension"]))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    # A quarter of the box, and below segment j the lumps of 10 g at its own end and all further ones.
+    below = 2.0 / 4 + 0.01 * np.arange(5, 0, -1)
+    np.testing.assert_allclose(found[0], np.tile(below * 9.81, (4, 1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("cables.cable1.material.bending_stiffness=0.1", "bending_stiffness"),
+        ("cables.cable1.material.bending=true", "bending"),
+        ("cables.cable1.torsion=0.1", "torsion"),
+        ("cables.cable1.drag={added_mass=1.0}", "added_mass"),
+    ],
+)
+def test_what_a_cable_does_not_have_is_refused_by_name(change, named):
+    """Case 37."""
+    with pytest.raises(ScenarioError) as caught:
+        load("lift-box", [change])
+    assert f"cables.cable1.{change.split('=')[0].split('.', 2)[2]}" in str(caught.value)
+    assert named in str(caught.value)
+
+
+def test_inside_the_boundary_layer_the_command_has_a_rate():
+    """Case 45: |du/dt| of the sliding-mode law stays as it is when dt is halved; with a layer of no width it would double."""
+    built = build(load("lift-box").scenario)
+    law, reference = built.controller.members["box"], built.reference["box"]
+    rest = built.initial.bodies
+
+    @jit_once
+    def commands(layer, times):
+        controller = eqx.tree_at(lambda c: c.gains.layer, law, layer)
+
+        def one(t):
+            # All swing about their places, so that S passes zero at 1.5 m/s and the law crosses its layer.
+            sway = jnp.array([0.3, 0.25, 0.2])
+            bodies = eqx.tree_at(
+                lambda b: (b.p_WB, b.v_W), rest, (rest.p_WB + sway * jnp.sin(5.0 * t), rest.v_W + 5.0 * sway * jnp.cos(5.0 * t))
+            )
+            return controller(t, Measurement(bodies, built.initial.memory), reference, controller.init())[0]["rotors_team"]
+
+        return jax.vmap(one)(times)
+
+    def fastest(layer, dt):
+        u = np.asarray(commands(jnp.full(3, layer), jnp.arange(4000) * dt))
+        return np.abs(np.diff(u, axis=0)).max() / dt
+
+    for layer, growth in ((2.0, 1.0), (1e-9, 2.0)):
+        np.testing.assert_allclose(fastest(layer, 1e-4) / fastest(layer, 2e-4), growth, rtol=0.1)
