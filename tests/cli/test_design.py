@@ -72,6 +72,17 @@ def test_what_blocks_a_design_is_said_with_amounts(capsys, tmp_path):
     assert "No layout meets every constraint" in (tmp_path / "d" / "report.html").read_text()
 
 
+def test_rules_of_redistribution_on_a_vehicle_that_is_there(capsys):
+    """The numbers of the layout in the catalogue, whose source gives about 41 N for the paper's rule and 17.5 N for the smallest shift."""
+    assert execute(["describe", "manipulator-inspect", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["vehicles"]["uav"]["redistribution"]
+    assert found["attitudes"] == 10_000
+    assert found["rule_17_max_n"] == pytest.approx(41, abs=1.0)
+    assert found["minimal_shift_max_n"] == pytest.approx(17.5, abs=0.3)
+    assert execute(["describe", "manipulator-inspect"]) == 0
+    assert "rule (17) 41" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "part"),
     [

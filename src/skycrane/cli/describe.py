@@ -90,6 +90,7 @@ def vehicle_facts(built: Built, name: str) -> dict[str, Any]:
         "hover_wrench_error": (matrix @ hover**2 - [0.0, 0.0, weight, 0.0, 0.0, 0.0]).tolist(),
         "hover_shaft_power_w": float(np.asarray(craft.torque_coefficient) @ hover**3),
         **authority_facts(built, name),
+        "redistribution": redistribution_facts(allocation, weight) if reach.omnidirectional else None,
         "natural_frequency_rad_s": natural_frequencies(built, name),
     }
 
@@ -103,6 +104,16 @@ def hover_speeds(allocation: Allocation, weight: float) -> np.ndarray:
 
     zero = jnp.zeros(1)
     return np.asarray(allocation(Vec3(zero, zero, zero + weight), Vec3(zero, zero, zero)).speed)[0]
+
+
+def redistribution_facts(allocation: Allocation, weight: float) -> dict[str, Any] | None:
+    """Largest thrust over random hover attitudes by each way to make thrusts positive; limits aside."""
+    import numpy as np
+
+    from skycrane.design.redistribution import compare
+
+    found = compare(np.asarray(allocation.effectiveness, float)[0], weight)
+    return None if found is None else found.facts()
 
 
 def authority_facts(built: Built, name: str) -> dict[str, Any]:
@@ -196,6 +207,13 @@ def _show_vehicle(out: Console, name: str, facts: dict[str, Any]) -> None:
         line("", f"not {axis}: {reason}")
     if facts["omnidirectional"]:
         line("", "every direction of force and moment, in any attitude")
+    thrust = facts["redistribution"]
+    if thrust:
+        line(
+            "any attitude",
+            f"largest thrust over {thrust['attitudes']} random attitudes: rule (17) {thrust['rule_17_max_n']:.1f} N, smallest shift "
+            f"{thrust['minimal_shift_max_n']:.1f} N, smallest peak {thrust['bounded_max_n']:.1f} N",
+        )
     sideways = facts["lateral_force_at_hover_n"]
     worst = f"{sideways:.4g} N in the worst direction, held level" if sideways > 0 else "nothing: it must tilt to move"
     line("sideways at hover", worst)

@@ -26,7 +26,7 @@ def manipulator(
     problem: Annotated[Path | None, Parameter(help="TOML file with a problem; the options below replace its keys.")] = None,
     rotors: Annotated[int | None, Parameter(help="7 to 16, each pushing one way; 7 by default.")] = None,
     objective: Annotated[Objective | None, Parameter(help="Made smallest (size, the default, condition, power, mass) or largest.")] = None,
-    starts: Annotated[int, Parameter(help="Random starts; half as many shaken ones follow.")] = 200,
+    starts: Annotated[int, Parameter(help="Random starts; half as many shaken ones follow.")] = 400,
     budget: Annotated[float, Parameter(help="Wall time in s, everything included.")] = 300.0,
     evaluations: Annotated[int | None, Parameter(help="Stop after so many evaluations too.")] = None,
     seed: int = 0,

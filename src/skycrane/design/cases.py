@@ -57,7 +57,7 @@ def allocation_cases(problem: Problem, position: np.ndarray, direction: np.ndarr
     spread = PART * np.repeat([max(facts.force_radius, 0.0), max(facts.torque_radius, 0.0)], 3)
     near = [hover, *(hover + s * spread * e for e in np.eye(6) for s in (1, -1))]
     far = [2 * u * _support(B, u, most) / (u @ u) for u in rng.normal(size=(12, 6)) / SCALE]
-    failed = [(k,) for k in range(n)] + [min(combinations(range(n), 2), key=lambda p: _cosine(*position[list(p)]))]
+    failed: list[tuple[int, ...]] = [(k,) for k in range(n)] + [min(combinations(range(n), 2), key=lambda p: _cosine(*position[list(p)]))]
     lanes = [((), w) for w in (*near, *far)] + [(f, np.zeros(6)) for f in failed] + [(f, hover) for f in failed]
     available = np.ones((len(lanes), n))
     for lane, (idle, _) in enumerate(lanes):
