@@ -131,6 +131,8 @@ def test_describe(place, capsys):
         ("settle_time_s", "settle time", "s"),
         ("thrust_max_n", "thrust max", "N"),
         ("rotor_saturation_fraction", "rotor saturation fraction", ""),
+        ("contact_force_mean_n_sliding", "contact force mean, sliding", "N"),
+        ("end_effector_attitude_rms_deg_uav_2", "end effector attitude rms, uav 2", "deg"),
     ],
 )
 def test_metrics_in_words(name, words, unit):

@@ -3,6 +3,7 @@
 import pytest
 
 from skycrane.scenario import ScenarioError, load
+from skycrane.scenario.scene import scene
 from tests.scenario.test_options import flown
 
 WHOLE = ("manipulator-inspect", "manipulator-push", "manipulator-tumble")
@@ -53,6 +54,12 @@ def test_a_full_turn_about_every_axis():
     assert found["end_effector_position_rms_m_turning"] < 0.02
     assert found["end_effector_attitude_rms_deg_turning"] < 1.5
     assert found["thrust_max_n"] < 28.0
+
+
+def test_the_wall_and_the_tip_are_in_the_scene():
+    drawn = scene(load("manipulator-push").scenario)
+    assert drawn["surface"] == {"point": [1.0, 0.0, 0.0], "normal": [-1.0, 0.0, 0.0], "press": True}
+    assert drawn["tools"] == {"uav": [0.320, -0.169, -0.346]}
 
 
 def test_five_newtons_against_a_wall_while_sliding():

@@ -55,6 +55,31 @@ def test_the_error_drawn_is_the_distance_to_the_reference(quadrotor):
     assert np.allclose(line.get_ydata(), expected)
 
 
+def test_the_end_effectors_error_is_that_of_its_tip(quadrotor):
+    """By another formula, and without what lies along the normal of a wall that it presses against."""
+    tip, normal = np.array([0.3, 0.0, -0.1]), np.array([-1.0, 0.0, 0.0])
+    scene = {"bodies": {}, "tools": {"uav": tip.tolist()}, "surface": {"point": [1, 0, 0], "normal": normal.tolist(), "press": True}}
+    force = np.linspace(0.0, 5.0, quadrotor.sizes["time"])
+    wanted = np.roll(quadrotor["attitude"].values, 5, axis=0)
+    dataset = quadrotor.assign_attrs(scene=json.dumps(scene)).assign(
+        surface_normal_force=(("time", "surface_tool"), force[:, None]), reference_attitude=(("time", "tracked", "quaternion"), wanted)
+    )
+    figure = PLOTS["end_effector.png"](dataset)
+    assert [axis.get_ylabel() for axis in figure.axes] == ["off along the wall [mm]", "attitude error [°]", "force on the wall [N]"]
+
+    def place(prefix):
+        w, *v = dataset[f"{prefix}attitude"].values[:, 0].T
+        v = np.array(v).T
+        turned = tip + 2 * np.cross(v, np.cross(v, tip) + w[:, None] * tip)
+        return dataset[f"{prefix}position"].values[:, 0] + turned
+
+    apart = place("") - place("reference_")
+    expected = 1e3 * np.linalg.norm(apart - np.outer(apart @ normal, normal), axis=1)
+    np.testing.assert_allclose(figure.axes[0].get_lines()[0].get_ydata(), expected, atol=1e-9)
+    np.testing.assert_allclose(figure.axes[2].get_lines()[0].get_ydata(), force)
+    assert PLOTS["end_effector.png"](quadrotor) is None
+
+
 def test_events_are_lines_on_every_axes_and_labels_on_the_first(quadrotor):
     figure = PLOTS["tracking.png"](quadrotor)
     for axis in figure.axes:

@@ -64,7 +64,9 @@ def test_the_legend_says_what_is_shown(hexarotor_with_load, quadrotor, tmp_path)
     page = save_replay(hexarotor_with_load, tmp_path / "page.html").read_text(encoding="utf-8")
     for words in ("box on two cables", "counter-clockwise", "turns clockwise", "reference", "cable tension", "per metre of arrow"):
         assert words in page
+    wall = json.dumps({"bodies": {}, "surface": {"point": [1, 0, 0], "normal": [-1, 0, 0], "press": True}})
     alone = quadrotor[["position", "attitude"]]
+    assert "wall" in save_replay(alone.assign_attrs(scene=wall), tmp_path / "page.html").read_text(encoding="utf-8")
     page = save_replay(alone, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "cable tension" not in page
     assert "per metre of arrow" not in page

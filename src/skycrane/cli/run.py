@@ -165,7 +165,11 @@ UNITS = {
 
 
 def split_metric(name: str) -> tuple[str, str]:
-    """`position_error_rms_m` as words and unit."""
+    """`position_error_rms_m` as words and unit; of `contact_force_mean_n_sliding`, of a phase, the unit stands before the phase's name."""
+    phase = re.fullmatch(r"((?:end_effector|contact_force)_.*?(?:rms|mean|std)_(?:m|deg|n))_(\w+)", name)
+    if phase is not None:
+        words, unit = split_metric(phase[1])
+        return f"{words}, {phase[2].replace('_', ' ')}", unit
     suffix = next((suffix for suffix in UNITS if name.endswith(f"_{suffix}")), "")
     # A ratio keeps the word that says what it is.
     words = name.removesuffix(f"_{suffix}") if UNITS.get(suffix) or suffix == "rel" else name

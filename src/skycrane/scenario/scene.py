@@ -24,11 +24,23 @@ def scene(scenario: Scenario) -> dict[str, Any]:
         | {name: _buoy(spec) for name, spec in scenario.buoys.items()},
         "ground": None if ground is None else {"height": ground.height},
         "water": water_scene(scenario),
+        "tools": {name: list(v.spec.end_effector.position) for name, v in scenario.fleet.items() if v.spec.end_effector is not None},
+        "surface": _surface(scenario),
         "cables": {"names": [n for g in cable_groups(scenario).values() for n in g], "length": lengths(scenario)}
         if scenario.cables
         else None,
         "tethers": [_tether(scenario, name) for name in scenario.tethers],
     }
+
+
+def _surface(scenario: Scenario) -> dict[str, Any] | None:
+    """The wall that end-effectors touch, and whether one presses against it."""
+    surface = scenario.environment.surface
+    if surface is None:
+        return None
+    normal = np.array(surface.normal) / np.linalg.norm(surface.normal)
+    press = any(getattr(vehicle.control, "press", None) is not None for vehicle in scenario.fleet.values())
+    return {"point": list(surface.point), "normal": normal.tolist(), "press": press}
 
 
 def cable_names(scenario: Scenario) -> list[str]:

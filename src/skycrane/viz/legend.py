@@ -6,6 +6,7 @@ from html import escape
 
 from skycrane.viz.frames import Frames
 from skycrane.viz.scene import CLOCKWISE, COUNTER_CLOCKWISE, REFERENCE, RGB, SLACK, TAUT, THRUST, RunScene
+from skycrane.viz.tool import WALL
 
 
 def title_html(frames: Frames) -> str:
@@ -40,6 +41,8 @@ def legend_html(scene: RunScene) -> str:
         rows.append((_swatch(THRUST), f"thrust, {_round(1.0 / scene.thrust_scale)} N per metre of arrow"))
     if frames.reference_W.size:
         rows.append((_dashed(REFERENCE), "reference"))
+    if frames.scene.get("surface"):
+        rows.append((_swatch(WALL), "wall"))
     if scene.max_tension > 0.0:
         ramp = f"linear-gradient(90deg,rgb{SLACK},rgb{TAUT})"
         rows.append((_bar(ramp), f"cable tension, 0 to {_round(scene.max_tension)} N"))

@@ -28,6 +28,7 @@ from skycrane.viz.geometry import euler_zyx
 from skycrane.viz.lift import formation, load, stretch
 from skycrane.viz.power import power, wind
 from skycrane.viz.sea import floating, towing
+from skycrane.viz.tool import end_effector
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -212,6 +213,7 @@ def tension(dataset: xr.Dataset) -> Figure | None:
 
 PLOTS: Mapping[str, Callable[[xr.Dataset], Figure | None]] = {
     "tracking.png": tracking,
+    "end_effector.png": end_effector,
     "path.png": path,
     "attitude.png": attitude,
     "rotors.png": rotors,

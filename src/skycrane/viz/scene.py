@@ -14,6 +14,7 @@ from skycrane.viz.enlarge import enlarged
 from skycrane.viz.frames import Frames
 from skycrane.viz.geometry import Array, arrow_mesh, camera_for, cone_mesh, dashes, round_step, z_axis_to
 from skycrane.viz.sea import LINES, sea_lines, wave_cell
+from skycrane.viz.tool import add_wall
 
 if TYPE_CHECKING:
     import viser
@@ -149,6 +150,8 @@ class RunScene:
                 "/water", dimensions=(8.0 * extent, 8.0 * extent, 0.01 * size), position=(*centre, level - 0.005 * size),
                 color=(86, 180, 233), opacity=0.35, cast_shadow=False, receive_shadow=False,
             )  # fmt: skip
+        if frames.scene.get("surface"):
+            add_wall(scene, frames.scene["surface"], frames.position_W, size)
         scene.add_frame(
             "/world_axes", axes_length=0.8 * cell, axes_radius=0.012 * cell, origin_radius=0.03 * cell,
             origin_color=(90, 90, 90),
