@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.spatial.transform import Rotation
 
 from skycrane.control.allocation import Allocation
 from skycrane.control.reach import analyse, positive_null
 from skycrane.design.cases import allocation_cases
 from skycrane.design.clearance import Box, Sphere, Wake, distance
+from skycrane.design.level import levelled
 from skycrane.design.machine import Components, effectiveness, masses
 from skycrane.design.pattern import pattern_search
 from skycrane.design.problem import DesignError, Problem, latin_hypercube, start_of
@@ -101,6 +103,28 @@ def test_eight_rotors_that_hover_without_any_one_of_them():
     missed = [c for c in turned.checks if not c.satisfied]
     assert missed
     assert all("hover" in c.name and -100 < c.margin < 0 for c in missed)
+
+
+def test_a_layout_that_may_be_turned_is_turned_to_push_hardest():
+    """Better than any of many random attitudes by the check's own figure; what does not depend on the attitude stays; ties are kept."""
+    problem = Problem()
+    at = problem.layout
+    x = np.zeros(at.size)
+    x[at.r], x[at.f], x[at.e] = PLACES.ravel(), DIRECTIONS.ravel(), TIP
+
+    def figures(x):
+        return verify(problem, *at.layout_of(x), distances=False)
+
+    best, before = figures(levelled(problem, x)), figures(x)
+    assert best.size == pytest.approx(before.size, rel=1e-12)
+    assert best.condition == pytest.approx(before.condition, rel=1e-9)
+    assert best.end_effector_distance == pytest.approx(before.end_effector_distance, rel=1e-12)
+    for R in Rotation.random(15, rng=RNG).as_matrix():
+        turned = x.copy()
+        turned[at.r], turned[at.f] = (PLACES @ R.T).ravel(), (DIRECTIONS @ R.T).ravel()
+        assert figures(turned).force_radius < best.force_radius + 1e-3
+    for tied in (Problem(box=(1, 1, 1)), Problem(objective="force"), Problem(tasks=((1.0, 0, 0, 0, 0, 0),))):
+        assert levelled(tied, x) is x
 
 
 @pytest.mark.parametrize("layout", [(PLACES, DIRECTIONS), (EIGHT_PLACES, EIGHT_DIRECTIONS), (ROWS[:, :3], AXES)])

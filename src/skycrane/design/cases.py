@@ -23,7 +23,7 @@ from skycrane.math.components import Vec3
 
 SPEED = 1837.83  # rad/s at full thrust
 PART = 0.1  # of what can be had in the worst direction
-CLOSE = 2e-4  # of the weight: the allocation's regularisation, where rotors are at their limits, costs the yaw moment up to half of that
+CLOSE = 1e-4  # of the thrust of all rotors: where some are at their limits, the allocation's regularisation costs the yaw moment most
 SCALE = np.array([1.0, 1.0, 1.0, ARM, ARM, ARM])
 
 
@@ -53,7 +53,7 @@ def allocation_cases(problem: Problem, position: np.ndarray, direction: np.ndarr
     F = direction / np.linalg.norm(direction, axis=1, keepdims=True)
     B = effectiveness(position, F, problem.spin, problem.moment_ratio, facts.com)
     hover = np.array([0.0, 0.0, facts.mass * GRAVITY, 0.0, 0.0, 0.0])
-    close = CLOSE * hover[2]
+    close = CLOSE * n * most
     spread = PART * np.repeat([max(facts.force_radius, 0.0), max(facts.torque_radius, 0.0)], 3)
     near = [hover, *(hover + s * spread * e for e in np.eye(6) for s in (1, -1))]
     far = [2 * u * _support(B, u, most) / (u @ u) for u in rng.normal(size=(12, 6)) / SCALE]

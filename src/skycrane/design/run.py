@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skycrane.design.cases import allocation_cases
+from skycrane.design.level import levelled
 from skycrane.design.machine import effectiveness
 from skycrane.design.multistart import Outcome, Progress, search
 from skycrane.design.pattern import pattern_search
@@ -97,7 +98,8 @@ def run(
 def _first_sound(problem: Problem, outcome: Outcome, chosen: Solution) -> Candidate:
     """The best solution that passes the check; the best one with its violations where none does."""
     first = None
-    for found in [chosen, *outcome.of("polish")]:
+    for end in [chosen, *outcome.of("polish")]:
+        found = replace(end, x=levelled(problem, end.x))
         made = candidate(problem, found, check(problem, found), outcome.evaluations, outcome.wall_s)
         first = first or made
         if made.facts.satisfied:
@@ -113,7 +115,7 @@ def _points(problem: Problem, outcome: Outcome) -> list[dict[str, float]]:
     free = replace(problem, condition_max=None)
     out = []
     for s in found:
-        r, F, tip = problem.layout.layout_of(s.x)
+        r, F, tip = problem.layout.layout_of(levelled(problem, s.x))
         facts = figures(Candidate(r, F, tip, verify(free, r, F, tip, distances=False), 0, 0.0))
         out.append({key: facts[key] for key in keys})
     return out
