@@ -89,7 +89,8 @@ def test_the_found_design_meets_everything():
 def test_eight_rotors_that_hover_without_any_one_of_them():
     """By linear programmes of our own; the check says so too, and names the rotor where one may not stop."""
     problem = Problem(rotors=8, one_failed=True)
-    found = verify(problem, EIGHT_PLACES, EIGHT_DIRECTIONS, EIGHT_TIP)
+    layout = EIGHT_PLACES, EIGHT_DIRECTIONS, EIGHT_TIP
+    found = verify(problem, *layout)
     assert [c.name for c in found.checks if not c.satisfied] == []
     assert found.size < 0.62
     B = effectiveness(EIGHT_PLACES, EIGHT_DIRECTIONS, -np.ones(8), 0.0147, found.com)
@@ -97,6 +98,19 @@ def test_eight_rotors_that_hover_without_any_one_of_them():
     for k in range(8):
         limits = [(0, 0.0 if i == k else 28.0) for i in range(8)]
         assert linprog(np.zeros(8), A_eq=B, b_eq=weight, bounds=limits).status == 0
+    # What is left then in the worst direction is nothing; a margin is checked against linear programmes in many directions.
+    asked = [
+        c for c in verify(Problem(rotors=8, one_failed=True, failed_margin=1.0), *layout, distances=False).checks if "left over" in c.name
+    ]
+    assert len(asked) == 8
+    assert min(c.value for c in asked) == pytest.approx(0.0, abs=1e-3)
+    k = int(np.argmax([c.value for c in asked]))
+    others, scale = np.delete(B, k, 1), np.array([1, 1, 1, 0.3, 0.3, 0.3])
+    reached = []
+    for u in RNG.normal(size=(200, 6)):
+        d = scale * u / np.linalg.norm(u)
+        reached.append(linprog(np.r_[np.zeros(7), -1.0], A_eq=np.c_[others, -d], b_eq=weight, bounds=[(0, 28.0)] * 7 + [(0, None)]).x[-1])
+    assert asked[k].value - 1e-6 <= min(reached) < 3 * asked[k].value + 0.1
     # Turned on its side it does not: the check says which rotors may not stop, and what is missing.
     turn = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
     turned = verify(problem, EIGHT_PLACES @ turn.T, EIGHT_DIRECTIONS @ turn.T, EIGHT_TIP, distances=False)
@@ -251,7 +265,8 @@ def test_a_problem_from_a_file(tmp_path):
     ("options", "part"),
     [
         ({"rotors": 6}, "7 to 16"), ({"objective": "beauty"}, "expected one of"), ({"condition_max": 0.5}, "more than 1"),
-        ({"one_failed": True}, "8 or more"), ({"spins": (1, 1)}, "expected 7 numbers"), ({"clearance": -1.0}, "0 or more"),
+        ({"one_failed": True}, "8 or more"), ({"failed_margin": 1.0}, "one_failed too"),
+        ({"spins": (1, 1)}, "expected 7 numbers"), ({"clearance": -1.0}, "0 or more"),
         ({"tasks": ((1.0, 2.0),)}, "three forces"), ({"mirrored": ((0, 9, 1),)}, "numbered 0 to 6"), ({"reach": (0.5, 0.1)}, "smaller"),
     ],
 )  # fmt: skip

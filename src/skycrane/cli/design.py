@@ -43,6 +43,7 @@ def manipulator(
     ] = (),
     spins: Annotated[str | None, Parameter(help="Handedness of each rotor, such as `cw,ccw,cw,...`; all cw by default.")] = None,
     one_failed: Annotated[bool, Parameter(negative=(), help="Level hover with any single rotor stopped (8 rotors or more).")] = False,
+    failed_margin: Annotated[float | None, Parameter(help="Force in N (moment over 0.3 m) left in any direction then; 0.")] = None,
     any_attitude: Annotated[bool, Parameter(negative=(), help="Hover in any attitude within the rotors' limits.")] = False,
     thrust_max: Annotated[float | None, Parameter(help="Of each rotor, in N; 28 by default.")] = None,
     explore: Annotated[bool, Parameter(negative=(), help="Begin each start with a search without derivatives (CMA-ES).")] = False,
@@ -82,7 +83,8 @@ def manipulator(
             "rotors": rotors, "objective": objective, "condition_max": condition_max, "sigma_min": sigma_min, "clearance": clearance,
             "end_effector_clearance": clearance, "boom_radius": boom_radius, "reach": reach, "box": box, "size_max": size_max,
             "mirrored": tuple(mirrored(text) for text in mirror) or None, "spins": None if spins is None else _spins(spins),
-            "one_failed": one_failed or None, "any_attitude": any_attitude or None, "thrust_max": thrust_max,
+            "one_failed": one_failed or None, "failed_margin": failed_margin, "any_attitude": any_attitude or None,
+            "thrust_max": thrust_max,
         }  # fmt: skip
         wanted = Problem(**({} if problem is None else read(problem)) | {key: v for key, v in given.items() if v is not None})
         with _Bar(screen, budget) as bar:

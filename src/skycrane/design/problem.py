@@ -74,6 +74,7 @@ class Problem:
         tasks: wrenches (6,) N, N m that the rotors must give, besides carrying the weight, in level hover; body axes, about the centre of
             mass.
         one_failed: hover level with any single rotor stopped.
+        failed_margin: N, what can be had then besides, in any direction of force, or of moment over 0.3 m.
         any_attitude: hover in any attitude.
         components: the mass model.
     """
@@ -103,6 +104,7 @@ class Problem:
     mirrored: tuple[tuple[int, int, int], ...] = ()
     tasks: tuple[tuple[float, ...], ...] = ()
     one_failed: bool = False
+    failed_margin: float = 0.0
     any_attitude: bool = False
     components: Components = field(default_factory=Components)
 
@@ -117,7 +119,9 @@ class Problem:
             raise DesignError(f"condition_max is {self.condition_max:g}: expected more than 1")
         if self.one_failed and self.rotors < 8:
             raise DesignError("seven rotors cannot hold an attitude when one of them fails: give 8 or more for one_failed")
-        for name in ("clearance", "end_effector_clearance", "body_clearance", "sigma_min"):
+        if self.failed_margin > 0 and not self.one_failed:
+            raise DesignError("failed_margin says what is left when a rotor fails: ask for one_failed too")
+        for name in ("failed_margin", "clearance", "end_effector_clearance", "body_clearance", "sigma_min"):
             if getattr(self, name) < 0:
                 raise DesignError(f"{name} is {getattr(self, name):g}: expected 0 or more")
         for name in ("thrust_max", "weight_min", "moment_ratio"):

@@ -60,13 +60,15 @@ class Block:
 @dataclass(frozen=True)
 class Group:
     """Facets that keep one demand: of the rotors ``used`` (n,), 1 or 0; ``extra`` (6,) besides the weight, or None for no weight; ``unit``
-    (6,) weights of the components in which normals have unit length; ``ball``: whether the weight in any direction is asked for."""
+    (6,) weights of the components in which normals have unit length; ``ball``: whether the weight in any direction is asked for;
+    ``spare`` N that is asked for in every direction besides."""
 
     name: str
     used: np.ndarray
     extra: np.ndarray | None
     unit: np.ndarray
     ball: bool = False
+    spare: float = 0.0
 
 
 class Facets(NamedTuple):
@@ -224,7 +226,7 @@ class Evaluator:
                 objective = -x[at.level][0]
                 slack = slack + 10.0 * objective
             else:
-                slack = slack + ease
+                slack = slack + ease - group.spare
             least[group.name] = slack / 10.0
         if objective is not None:
             return objective
@@ -360,7 +362,7 @@ def _groups(problem: Problem) -> Iterator[Group]:
     for k in range(problem.rotors if problem.one_failed else 0):
         used = everyone.copy()
         used[k] = 0.0
-        yield Group(f"hover without rotor {k + 1}", used, nothing, np.ones(6))
+        yield Group(f"hover without rotor {k + 1}", used, nothing, np.ones(6), spare=problem.failed_margin)
     if problem.any_attitude:
         yield Group("hover in any attitude", everyone, None, force, ball=True)
 

@@ -147,6 +147,13 @@ def smallest_miss(B: np.ndarray, wrench: np.ndarray, idle: tuple[int, ...] = ())
     return float(found.x[-1])
 
 
+def left_over(B: np.ndarray, wrench: np.ndarray, most: np.ndarray) -> float:
+    """The wrench [N; N m over 0.3 m] that can be had besides in the worst direction; negative where not even ``wrench`` can."""
+    scale = np.array([1.0, 1.0, 1.0, ARM, ARM, ARM])
+    normals, offsets = Zonotope(B / scale[:, None], np.zeros(len(most)), most).half_spaces
+    return float(((offsets - normals @ (wrench / scale)) / np.linalg.norm(normals, axis=1)).min())
+
+
 def _hovers(problem: Problem, B: np.ndarray, weight: np.ndarray, most: np.ndarray, attainable: Zonotope) -> Iterator[Check]:
     def check(name: str, wrench: np.ndarray, idle: tuple[int, ...] = ()) -> Check:
         peak = float((smallest_peak(B, wrench, most, idle) / most).max()) * problem.thrust_max
@@ -160,6 +167,9 @@ def _hovers(problem: Problem, B: np.ndarray, weight: np.ndarray, most: np.ndarra
         yield check(f"task {k + 1}", weight + np.asarray(task, float))
     for k in range(problem.rotors if problem.one_failed else 0):
         yield check(f"level hover without rotor {k + 1}", weight, (k,))
+        if problem.failed_margin > 0:
+            left = left_over(np.delete(B, k, 1), weight, np.delete(most, k))
+            yield _least(f"left over without rotor {k + 1}", left, problem.failed_margin, "N", "in the worst direction")
     if problem.any_attitude:
         yield _least("hover in any attitude", attainable.section(np.zeros(6), [0, 1, 2]).radius, float(weight[2]), "N")
 
