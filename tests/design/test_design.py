@@ -280,6 +280,7 @@ def test_bad_problems_are_refused(options, part):
 def test_ten_minutes_find_a_small_layout(condition, size, tmp_path):
     facts = run(Problem(condition_max=condition), tmp_path, starts=200, budget=600.0, workers=2)
     assert facts["constraints_satisfied"]
+    assert facts["checks_hold"]
     assert facts["size_norm_m"] <= size
     assert facts["total_wall_s"] < 700
     assert facts["baseline"]["size_norm_m"] > 0
@@ -289,3 +290,4 @@ def test_ten_minutes_find_a_small_layout(condition, size, tmp_path):
 def test_eight_rotors_hover_without_any_one_of_them(tmp_path):
     facts = run(Problem(rotors=8, one_failed=True), tmp_path, starts=60, budget=600.0, workers=2, baseline=False)
     assert facts["constraints_satisfied"]
+    assert facts["checks_hold"]
