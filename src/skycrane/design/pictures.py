@@ -58,7 +58,7 @@ def pareto_picture(points: Sequence[dict[str, float]], chosen: dict[str, float],
     left, right = figure.subplots(1, 2)
     size = np.array([p["size_norm_m"] for p in points])
     for axes, key, label, sign in (
-        (left, "condition_number", "condition number", 1),
+        (left, "condition_number_limited", "condition number", 1),
         (right, "force_radius_n", "force in the worst direction in level hover, N", -1),
     ):
         value = np.array([p[key] for p in points])

@@ -41,6 +41,7 @@ def figures(found: Candidate) -> dict[str, Any]:
         "end_effector_distance_m": v.end_effector_distance,
         "condition_number": v.condition,
         "condition_number_full": v.condition_full,
+        "condition_number_limited": v.condition_limited,
         "sigma_min": v.sigma_min,
         "clearance_min_m": v.clearance_min,
         "end_effector_clearance_min_m": v.end_effector_clearance_min,

@@ -111,7 +111,7 @@ def _first_sound(problem: Problem, outcome: Outcome, chosen: Solution) -> Candid
 def _points(problem: Problem, outcome: Outcome) -> list[dict[str, float]]:
     """Figures of the local optima, for the Pareto plot: their clearances are those of the optimiser."""
     found = [*outcome.of("polish", "front"), *outcome.of("start", "explore", "shaken")][:MOST_POINTS]
-    keys = ("size_norm_m", "condition_number", "sigma_min", "force_radius_n", "torque_radius_n_m")
+    keys = ("size_norm_m", "condition_number_limited", "sigma_min", "force_radius_n", "torque_radius_n_m")
     free = replace(problem, condition_max=None)
     out = []
     for s in found:

@@ -48,6 +48,7 @@ class Verified:
     end_effector_distance: float
     condition: float
     condition_full: float
+    condition_limited: float
     sigma_min: float
     clearance_min: float
     end_effector_clearance_min: float
@@ -109,7 +110,7 @@ def verify(problem: Problem, position: np.ndarray, direction: np.ndarray, end_ef
     _, _, vh = np.linalg.svd(B)
     null = vh[-1] / vh[-1].mean() if abs(vh[-1].mean()) > 1e-12 else vh[-1]
     return Verified(
-        float(np.linalg.norm(position)), float(np.linalg.norm(end_effector)), float(six[0] / six[-1]), float(full[0] / full[-1]),
+        float(np.linalg.norm(position)), float(np.linalg.norm(end_effector)), float(six[0] / six[-1]), float(full[0] / full[-1]), kappa,
         float(limited[-1]), _nearest(apart), _nearest(to_tip), float(m.mass), np.asarray(m.com),
         np.asarray(m.inertia), np.asarray(m.battery), attainable.section(weight, [0, 1, 2]).radius,
         attainable.section(weight, [3, 4, 5]).radius, hover, null, positive_margin(B), tuple(checks),
