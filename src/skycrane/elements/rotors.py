@@ -195,13 +195,14 @@ class AbstractRotors(AbstractElement):
             rate = self._speed_rate(speed, self.target(command))
             memory_rate = () if self.time_up is None else rate
         r, a = Vec3.of(self.position_B), Vec3.of(self.axis_B)
-        push_B = loads.thrust * a
-        if loads.side_B is not None:
-            push_B = push_B + loads.side_B
         along = -self.spin * loads.torque  # moment along the rotor's axis
         if self.inertia is not None:
             along = along - self.spin * self.inertia * rate
-        each_B = r.cross(push_B) + along * a
+        push_B = loads.thrust * a
+        each_B = loads.thrust * r.cross(a) + along * a  # the lever r x a does not change: it is computed once, not in every step
+        if loads.side_B is not None:
+            push_B = push_B + loads.side_B
+            each_B = each_B + r.cross(loads.side_B)
         if loads.hub_B is not None:
             each_B = each_B + loads.hub_B
         moment_B = each_B.map(lambda m: m.sum(-1))

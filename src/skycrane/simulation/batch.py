@@ -17,6 +17,8 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from skycrane.simulation.rows import in_lanes
+
 BLOCK = 64
 
 
@@ -59,7 +61,10 @@ def map_lanes(function: Callable, batch: Any, *, block: int = BLOCK, devices: Se
         return x.reshape(blocks, width, *x.shape[1:])
 
     arranged = jax.tree.map(arrange, batch)
-    lanes = jax.vmap(function)
+
+    def lanes(part):
+        return in_lanes(function, part)
+
     if len(chosen) == 1:
         out = lax.map(lanes, arranged) if blocks > 1 else jax.tree.map(lambda x: x[None], lanes(jax.tree.map(lambda x: x[0], arranged)))
     else:

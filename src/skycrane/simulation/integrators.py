@@ -16,6 +16,7 @@ from jax import Array, lax
 from skycrane.core.bodies import BodyState, Prepared, SecondOrder, State
 from skycrane.core.system import System
 from skycrane.math.components import Quat, Vec3
+from skycrane.simulation.rows import axpy
 
 
 class AbstractIntegrator(eqx.Module):
@@ -28,11 +29,6 @@ class AbstractIntegrator(eqx.Module):
     @abc.abstractmethod
     def step(self, system: System, t: Array, state: State, command: dict, prepared: Prepared, h: float) -> State:
         """State at t + h, before ``system.post_step``."""
-
-
-def axpy(a: Any, x: Any, y: Any) -> Any:
-    """``y + a x``, leaf by leaf."""
-    return jax.tree.map(lambda u, v: v + a * u, x, y)
 
 
 class RK4(AbstractIntegrator):

@@ -18,6 +18,7 @@ from skycrane.core.controller import AbstractController, AbstractSensors, TrueSt
 from skycrane.core.events import Timeline
 from skycrane.core.system import System
 from skycrane.simulation.integrators import RK4, AbstractIntegrator
+from skycrane.simulation.rows import by_numbers
 
 FINISHED, DIVERGED, LIMIT = 0, 1, 2
 STATUS_NAMES = {FINISHED: "finished", DIVERGED: "diverged", LIMIT: "limit"}
@@ -155,7 +156,12 @@ class _Loop(eqx.Module):
 
 
 @eqx.filter_jit
-def _rollout(loop: _Loop, system, controller, reference, sensors, events, limits, integrator, initial) -> Run:
+def _rollout(loop: _Loop, *parts) -> Run:
+    arrays, rest = eqx.partition(parts, eqx.is_array)
+    return by_numbers(lambda arrays: _fly(loop, *eqx.combine(arrays, rest)), arrays)
+
+
+def _fly(loop: _Loop, system, controller, reference, sensors, events, limits, integrator, initial) -> Run:
     if not isinstance(initial, Checkpoint):
         initial = start(system, controller, reference, initial, sensors)
     dtype = initial.state.bodies.p_WB.dtype
@@ -214,15 +220,20 @@ def _rollout(loop: _Loop, system, controller, reference, sensors, events, limits
         sample_ticks = jnp.append(sample_ticks, rest_tick)
     states, commands = jax.tree.map(lambda s, x: jnp.concatenate([s, x[None]]), saved, (final.state, final.command))
     sample_ticks = jnp.append(sample_ticks, first + loop.ticks)
-    # A number that is not finite stays so (every state is its old value plus something): no check is needed inside the loop.
-    finite = _finite((states, commands))
+    # A number that is not finite stays so (every state is its old value plus something): no check is needed inside the loop, and none
+    # of the samples where the end is sound.
+    sound = jnp.stack([jnp.all(jnp.isfinite(x)) for x in _numbers((final.state, final.command))]).all()
+    finite = lax.cond(sound, lambda tree: jnp.ones(sample_ticks.shape, bool), _finite, (states, commands))
     within = (final.limit_tick < 0) | (sample_ticks < final.limit_tick)
     status = jnp.where(finite[-1], jnp.where(final.limit_tick < 0, FINISHED, LIMIT), DIVERGED)
     return Run(sample_ticks.astype(dtype) * loop.period, states, commands, finite & within, status, final)
 
 
+def _numbers(tree: Any) -> list[Array]:
+    return [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.inexact)]
+
+
 def _finite(tree: Any) -> Array:
     """For each entry of the leading axis: is every number finite, there and before?"""
-    leaves = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.inexact)]
-    each = [jnp.all(jnp.isfinite(x.reshape(x.shape[0], -1)), -1) for x in leaves]
+    each = [jnp.all(jnp.isfinite(x.reshape(x.shape[0], -1)), -1) for x in _numbers(tree)]
     return jnp.cumprod(jnp.stack(each).all(0)).astype(bool)
