@@ -88,9 +88,10 @@ def test_values_in_lanes(name, monkeypatch):
 def test_the_programs_are_evaluated_by_the_rules():
     """Else the tests above would compare a program with itself."""
     operations = {name: rows.operations(jax.make_jaxpr(loop(body))(X).jaxpr) for name, body in BODIES.items()}
-    assert all(0 < n for n in operations.values()), operations
+    assert all(n > 0 for n in operations.values()), operations
     text = str(jax.make_jaxpr(lambda x: by_numbers(loop(BODIES["arithmetic"]), x))(X))
-    assert text.count(" sin ") == 6 and str(jax.make_jaxpr(loop(BODIES["arithmetic"]))(X)).count(" sin ") == 1
+    assert text.count(" sin ") == 6
+    assert str(jax.make_jaxpr(loop(BODIES["arithmetic"]))(X)).count(" sin ") == 1
 
 
 def test_what_is_the_same_in_all_lanes_is_computed_once():
@@ -104,7 +105,8 @@ def test_what_is_the_same_in_all_lanes_is_computed_once():
     lanes = 7
     lowered = jax.jit(lambda x: in_lanes(program, x)).lower(np.zeros(lanes)).as_text()
     sines = [line for line in lowered.splitlines() if "stablehlo.sine" in line]
-    assert sines and all("7xf64" not in line for line in sines)
+    assert sines
+    assert all("7xf64" not in line for line in sines)
 
 
 def test_derivatives_are_those_of_the_program_as_written():

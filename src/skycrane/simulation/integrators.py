@@ -6,7 +6,7 @@ Fixed-step methods trace the dynamics once per step (Runge-Kutta stages are a sc
 from __future__ import annotations
 
 import abc
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax

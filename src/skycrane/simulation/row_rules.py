@@ -15,12 +15,13 @@ from jax import lax
 
 LARGEST = 128  # numbers in a value that is still taken apart
 
-ELEMENTWISE = frozenset(
-    "abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp convert_element_type copy copy_p cos cosh div eq erf erf_inv "
-    "erfc exp exp2 expm1 floor ge gt integer_pow is_finite le log log1p logistic lt max min mul ne neg nextafter not or pow "
-    "reduce_precision rem round rsqrt select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square stop_gradient "
-    "sub tan tanh xor".split()
-)
+_ELEMENTWISE = """
+abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp convert_element_type copy copy_p cos cosh div
+eq erf erf_inv erfc exp exp2 expm1 floor ge gt integer_pow is_finite le log log1p logistic lt max min mul ne neg
+nextafter not or pow reduce_precision rem round rsqrt select_n shift_left shift_right_arithmetic shift_right_logical
+sign sin sinh sqrt square stop_gradient sub tan tanh xor
+"""
+ELEMENTWISE = frozenset(_ELEMENTWISE.split())
 
 
 def small(aval) -> bool:

@@ -232,6 +232,7 @@ def _dense(value: Value, lanes: int) -> Array:
 
 
 def stack(numbers: Sequence[Any], lanes: int | None) -> Array:
+    """Numbers or rows along a new first axis."""
     shape = () if lanes is None else (lanes,)
     return jnp.stack([jnp.broadcast_to(x, shape) for x in numbers])
 
