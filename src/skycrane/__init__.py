@@ -29,6 +29,7 @@ _PUBLIC = {
     "Limits": "skycrane.simulation.rollout",
     "simulate": "skycrane.simulation.rollout",
     "map_lanes": "skycrane.simulation.batch",
+    "Stepper": "skycrane.simulation.stepper",
     "RK4": "skycrane.simulation.integrators",
     "SemiImplicitEuler": "skycrane.simulation.integrators",
     "Adaptive": "skycrane.simulation.integrators",
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from skycrane.simulation.batch import map_lanes
     from skycrane.simulation.integrators import RK4, Adaptive, SemiImplicitEuler
     from skycrane.simulation.rollout import Limits, simulate
+    from skycrane.simulation.stepper import Stepper
     from skycrane.vehicles.layout import coaxial, ring
     from skycrane.vehicles.multirotor import Multirotor, system_for
 
@@ -59,6 +61,7 @@ __all__ = [
     "Multirotor",
     "SemiImplicitEuler",
     "State",
+    "Stepper",
     "System",
     "Team",
     "Timeline",

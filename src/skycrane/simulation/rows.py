@@ -318,7 +318,7 @@ def _scan(eqn, values: list[Value], lanes: int | None) -> list[Value]:
 
     arrays = [x.array if isinstance(x, Lanes) else _plain(x) if lanes is None else _dense(x, lanes) if _varies(x) else x for x in xs]
     final, (rows, rest) = lax.scan(once, bundle(init), arrays, length=params["length"], reverse=params["reverse"], unroll=params["unroll"])
-    rows, rest = iter(plan["pack"].unpack_time(rows)), iter(rest)
+    rows, rest = iter(plan["pack"].split(rows, leading=1)), iter(rest)
     ys = []
     for k, is_lanes in zip(plan["apart"], plan["lanes"], strict=True):
         y = next(rows) if k else next(rest)
@@ -346,19 +346,44 @@ class Packing:
         used = dict.fromkeys(self.types, 0)
         out = []
         for a in self.avals:
-            size, first = int(np.prod(a.shape)), used[a.dtype]
+            size, first = a.size, used[a.dtype]
             out.append(parts[a.dtype][first : first + size].reshape(a.shape))
             used[a.dtype] += size
         return out
 
-    def unpack_time(self, arrays: Sequence[Array]) -> list[Array]:
-        """Of arrays with a leading axis of time: arrays again."""
+    def join(self, arrays: Sequence[Array], leading: int = 0) -> list[Array]:
+        """Of arrays (... , *shape, lanes) the packed ones (..., numbers, lanes)."""
+        tail = 0 if self.lanes is None else 1
+        flat = [x.reshape(*x.shape[:leading], -1, *x.shape[x.ndim - tail :]) for x in arrays]
+        return [jnp.concatenate([x for a, x in zip(self.avals, flat, strict=True) if a.dtype == kind], leading) for kind in self.types]
+
+    def split(self, arrays: Sequence[Array], leading: int = 0) -> list[Array]:
+        """The inverse of :meth:`join`."""
         parts = dict(zip(self.types, arrays, strict=True))
         used = dict.fromkeys(self.types, 0)
         out = []
         for a in self.avals:
-            size, first = int(np.prod(a.shape)), used[a.dtype]
-            part = parts[a.dtype][:, first : first + size]
-            out.append(part.reshape(part.shape[0], *a.shape, *part.shape[2:]))
-            used[a.dtype] += size
+            first = used[a.dtype]
+            part = lax.slice_in_dim(parts[a.dtype], first, first + a.size, axis=leading)
+            out.append(part.reshape(*part.shape[:leading], *a.shape, *part.shape[leading + 1 :]))
+            used[a.dtype] += a.size
         return out
+
+
+def call_packed(function: Callable, packing: Packing, packed: Sequence[Array], other: Any) -> list[Array]:
+    """``function(leaves, other)`` of one lane, which returns leaves again, for a packed state: number by number where it is small enough.
+
+    ``packed`` and the result are arrays (numbers,) or (numbers, lanes); the arrays in the tree ``other`` have the lanes last as well.
+    """
+    lanes = packing.lanes
+    leaves, structure = jax.tree.flatten(other)
+    end = None if lanes is None else -1
+    like = [jax.ShapeDtypeStruct(x.shape[:end], x.dtype) for x in leaves]
+    closed = jax.make_jaxpr(lambda state, rest: function(state, jax.tree.unflatten(structure, rest)))(packing.avals, like)
+    if _operations(closed.jaxpr) > BUDGET:
+        program = jex.jaxpr_as_fun(closed)
+        program = program if lanes is None else jax.vmap(program, in_axes=-1, out_axes=-1)
+        return packing.join(program(*packing.split(packed), *leaves))
+    given = [numbers_of(x, 0 if lanes is None else 1) if small(a) else x for a, x in zip(like, leaves, strict=True)]
+    out = evaluate(closed.jaxpr, closed.consts, [*packing.unpack(packed), *given], lanes)
+    return packing.pack([_numbers(v) for v in out])

@@ -1,0 +1,73 @@
+"""Flying in single calls is the flight that `simulate` flies."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import skycrane
+from skycrane.simulation import rows
+
+HEXA = skycrane.Multirotor.create(
+    1.2, (0.012, 0.012, 0.022), skycrane.ring(6, 0.28), 8.5e-6, 1.4e-7, speed_max=1000.0, time_up=0.03, time_down=0.03
+)
+SYSTEM = skycrane.system_for(HEXA)
+START = SYSTEM.initial_state(velocity=[[1.0, 0.5, 0.0]], angular_velocity=[[0.1, 0.2, 0.3]])
+STEP = 0.004
+
+
+def command(lane: int):
+    return np.full((1, 6), 480.0) + 3.0 * np.arange(6) * (lane + 1)
+
+
+def flown(lane: int, steps: int, start=START):
+    constant = skycrane.Constant({"rotors": jnp.asarray(command(lane))})
+    return skycrane.simulate(SYSTEM, constant, None, start, duration=steps * STEP, step=STEP, save_every=steps).final.state
+
+
+def close(a, b):
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-12), a, b)
+
+
+@pytest.mark.parametrize("budget", [rows.BUDGET, 0], ids=["number by number", "arrays"])
+def test_one_vehicle(budget, monkeypatch):
+    monkeypatch.setattr(rows, "BUDGET", budget)
+    stepper = skycrane.Stepper(SYSTEM, START, step=STEP)
+    for _ in range(6):
+        stepper.step({"rotors": command(0)})
+    assert stepper.time == pytest.approx(6 * STEP)
+    close(stepper.state, flown(0, 6))
+
+
+@pytest.mark.parametrize("budget", [rows.BUDGET, 0], ids=["number by number", "arrays"])
+def test_lanes_and_reset(budget, monkeypatch):
+    monkeypatch.setattr(rows, "BUDGET", budget)
+    count = 70  # more than a block
+    stepper = skycrane.Stepper(SYSTEM, START, step=STEP, substeps=3, count=count)
+    commands = {"rotors": np.stack([command(i) for i in range(count)])}
+    stepper.step(commands)
+    stepper.step(commands)
+    for lane in (0, 65):
+        close(jax.tree.map(lambda x, lane=lane: x[lane], stepper.state), flown(lane, 6))
+    elsewhere = SYSTEM.initial_state(position=[[1.0, 2.0, 3.0]])
+    stepper.reset(elsewhere, np.arange(count) == 65)
+    stepper.step(commands)
+    close(jax.tree.map(lambda x: x[65], stepper.state), flown(65, 3, elsewhere))
+    close(jax.tree.map(lambda x: x[0], stepper.state), flown(0, 9))
+    stepper.reset(stepper.state)
+    close(jax.tree.map(lambda x: x[0], stepper.state), flown(0, 9))
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="step is 0"):
+        skycrane.Stepper(SYSTEM, START, step=0)
+    with pytest.raises(ValueError, match="expected at least 1"):
+        skycrane.Stepper(SYSTEM, START, step=STEP, count=0)
+    other = skycrane.system_for(skycrane.Multirotor.create(1.0, (0.01, 0.01, 0.02), skycrane.ring(4, 0.2), 8e-6, 1e-7, speed_max=900.0))
+    with pytest.raises(ValueError, match="expected those of the system"):
+        skycrane.Stepper(SYSTEM, other.initial_state(), step=STEP)
+    stepper = skycrane.Stepper(SYSTEM, START, step=STEP, count=3)
+    with pytest.raises(ValueError, match=r"expected \(3, ...\)"):
+        stepper.step({"rotors": command(0)})
+    with pytest.raises(ValueError, match="mask of lanes"):
+        stepper.reset(START, [True])
