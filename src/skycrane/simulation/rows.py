@@ -24,7 +24,7 @@ from jax.extend import core as jex
 from skycrane.simulation.row_rules import ELEMENTWISE, RULES, each, numbers_of, small
 
 # More operations than this in the loops of a program, and it is left in arrays: compiling would take longer than it saves.
-BUDGET = 6000
+BUDGET = 2500
 _INLINE = ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "remat", "remat2")
 
 
