@@ -155,12 +155,15 @@ class Cables(AbstractElement):
         upper = end_points(kin, self.upper, Vec3.of(self.upper_B))
         lower = end_points(kin, self.lower, Vec3.of(self.lower_B))
         nodes = memory["nodes"]
-        p, v = (
-            Vec3(*(jnp.concatenate([a[None], x, b[None]]) for a, x, b in zip(*(c.components() for c in (top, inner, bottom)), strict=True)))
+        v = _along(upper.v_W, Vec3.of(nodes.velocity), lower.v_W, _joined)
+        d, dv = (
+            _along(top, inner, bottom, _differences)
             for top, inner, bottom in ((upper.p_W, Vec3.of(nodes.position), lower.p_W), (upper.v_W, Vec3.of(nodes.velocity), lower.v_W))
         )
-        d, dv = (x.map(lambda a: a[1:] - a[:-1]) for x in (p, v))
-        length, e = d.norm(), d.unit()
+        square = d.dot(d)
+        apart = square > 0
+        inverse = jnp.where(apart, 1.0 / jnp.sqrt(jnp.where(apart, square, 1.0)), 0.0)
+        length, e = square * inverse, d * inverse
         rest, rest_rate, stiffness = self.length, jnp.zeros_like(self.length), self.stiffness
         if self.winch is not None:
             whole = self.length.sum(0)
@@ -301,6 +304,21 @@ class Cables(AbstractElement):
 
     def rate_bound_without_chains(self, prepared) -> float:
         return other_rate(self)
+
+
+def _along(top: Vec3, inner: Vec3, bottom: Vec3, how) -> Vec3:
+    return Vec3(*(how(a[None], x, b[None]) for a, x, b in zip(*(c.components() for c in (top, inner, bottom)), strict=True)))
+
+
+def _joined(top: Array, inner: Array, bottom: Array) -> Array:
+    return jnp.concatenate([top, inner, bottom])
+
+
+def _differences(top: Array, inner: Array, bottom: Array) -> Array:
+    """From each point to the next one down; of the joined points they would be computed twice."""
+    if inner.shape[0] == 0:
+        return bottom - top
+    return jnp.concatenate([inner[:1] - top, inner[1:] - inner[:-1], bottom - inner[-1:]])
 
 
 def _nodes(memory) -> SecondOrder:
