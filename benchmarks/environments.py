@@ -66,11 +66,12 @@ class Remote:
         ready = self._answer()
         self.units, self.ready_s = ready["units"], time.perf_counter() - began
 
-    def __call__(self) -> None:
+    def __call__(self) -> list[float] | None:
+        """Do the work once; where it flew to, if the peer's program says."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        self._answer()
+        return self._answer()["end"]
 
     def _answer(self) -> dict:
         assert self.process.stdout is not None

@@ -6,7 +6,10 @@ import time
 
 
 def serve(build):
-    """``build(task)`` returns (work, units): a function without arguments, and what one call of it does (vehicle-steps, say)."""
+    """``build(task)`` returns (work, units): a function without arguments, and what one call of it does (vehicle-steps, say).
+
+    What ``work`` returns is sent as the answer: a place at the end, to judge the error by, or nothing.
+    """
     answer = sys.stdout
     sys.stdout = sys.stderr  # whatever a library prints must not disturb the answers
     start = time.perf_counter()
@@ -14,5 +17,4 @@ def serve(build):
     work()
     print(json.dumps({"units": units, "ready_s": time.perf_counter() - start}), file=answer, flush=True)
     for _ in sys.stdin:
-        work()
-        print("{}", file=answer, flush=True)
+        print(json.dumps({"end": work()}), file=answer, flush=True)

@@ -1,4 +1,5 @@
-"""Crazyflow, first-principles dynamics with rotor lag: ``single``, ``batch:N``, ``batch_euler:N``, ``step`` (one at a time)."""
+"""Crazyflow, first-principles dynamics with rotor lag: ``single``, ``batch:N``, ``batch_euler:N``, ``step:N``, ``step_euler:N`` (one call at
+a time)."""
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +21,10 @@ def build(task):
     force = float(np.ravel(np.asarray(parameters.mass))[0]) * 9.81 / 4
     command = jnp.full((n, 1, 4), (-k1 + np.sqrt(k1**2 - 4 * k2 * (k0 - force))) / (2 * k2) * 1.001)
     sim.rotor_vel_control(command)
-    steps = 100 if kind == "step" else max(10, min(20_000, 400_000 // n))
+    steps = 100 if kind.startswith("step") else max(10, min(20_000, 400_000 // n))
 
     def work():
-        if kind == "step":
+        if kind.startswith("step"):
             for _ in range(steps):
                 sim.step(1)
         else:

@@ -24,7 +24,7 @@ BLOCK = 64
 class Stepper:
     """One system, or ``count`` copies of it (lanes), advanced by :meth:`step`.
 
-    Between calls the state lives in one packed array, so a call from Python costs little more than its dispatch.
+    Between calls the state lives in one packed array (``packed``), so a call from Python costs little more than its dispatch.
 
     Args:
         system: what flies; its numbers become constants of the compiled step, the same in all lanes.
@@ -56,7 +56,7 @@ class Stepper:
         self._packing = Packing(self._leaves, self._width)
         self._arrange_jit, self._take_apart_jit = jax.jit(self._arrange), jax.jit(self._take_apart)
         self._advance = jax.jit(self._advanced, donate_argnums=0)
-        self._packed = self._arrange_jit(self._lanes(state))
+        self.packed = self._arrange_jit(self._lanes(state))
 
     @property
     def time(self) -> float:
@@ -66,7 +66,7 @@ class Stepper:
     @property
     def state(self) -> State:
         """The state now, with a leading axis of lanes where there is a ``count``."""
-        return jax.tree.unflatten(self._structure, self._take_apart_jit(self._packed))
+        return jax.tree.unflatten(self._structure, self._take_apart_jit(self.packed))
 
     def step(self, command: dict[str, Any]) -> None:
         """Advance by ``substeps`` steps under ``command``, by element name: arrays of the shape that the element takes (``Rotors``: (k, n)
@@ -79,7 +79,7 @@ class Stepper:
             for name, array in command.items():
                 if np.shape(array)[:1] != (self.count,):
                     raise ValueError(f"command {name!r} has shape {np.shape(array)}, expected ({self.count}, ...): one entry for each lane")
-        self._packed = self._advance(self._packed, self.time, command)
+        self.packed = self._advance(self.packed, self.time, command)
         self.calls += 1
 
     def reset(self, state: State, lanes: Any = None) -> None:
@@ -95,7 +95,7 @@ class Stepper:
             chosen = jnp.asarray(lanes, bool)
             old = jax.tree.leaves(self.state)
             fresh = [jnp.where(chosen.reshape(-1, *[1] * (x.ndim - 1)), x, y) for x, y in zip(fresh, old, strict=True)]
-        self._packed = self._arrange_jit(fresh)
+        self.packed = self._arrange_jit(fresh)
 
     # -- layout: (blocks, numbers, lanes of a block) -----------------------------------------------------------------------------------
 
