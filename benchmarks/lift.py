@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.environments import Remote, Unavailable, against
 from benchmarks.lift_system import COMMAND, STEP, THRUST, as_c, lift
 from benchmarks.measure import Record, compare, skipped
-from skycrane.core.bodies import State
+from skycrane.core.bodies import BodyState, State
 from skycrane.core.controller import Constant
 from skycrane.core.system import System
 from skycrane.scenario.build import Built, build
@@ -95,9 +95,11 @@ def best_method(system: System, state: State, c) -> list[Record]:
     """The fastest settings that keep the load within a millimetre after five seconds, in simulated seconds."""
     exact = c(STEP / 8, round(8 * LONG_S / STEP))[:3]
     choices = [
-        ("RK4", RK4(), STEP), ("linearly implicit, order 2", LinearlyImplicit(), 2e-3), ("linearly implicit, order 3", LinearlyImplicit3(), 4e-3),
+        ("RK4", RK4(), STEP),
+        ("linearly implicit, order 2", LinearlyImplicit(), 2e-3),
+        ("linearly implicit, order 3", LinearlyImplicit3(), 4e-3),
         ("linearly implicit, order 3", LinearlyImplicit3(), 8e-3),
-    ]  # fmt: skip
+    ]
     good = []
     for name, method, step in choices:
         fly = flight(system, state, method, step, round(LONG_S / step))

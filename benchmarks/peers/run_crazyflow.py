@@ -1,5 +1,5 @@
-"""Crazyflow, first-principles dynamics with rotor lag: ``single``, ``batch:N``, ``batch_euler:N``, ``step:N``, ``step_euler:N`` (one call at
-a time)."""
+"""Crazyflow, first-principles dynamics with rotor lag: ``single``, ``batch:N``, ``batch_euler:N``, and one call at a time ``step:N`` and
+``step_euler:N``."""
 
 import jax
 import jax.numpy as jnp
