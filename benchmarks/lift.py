@@ -128,9 +128,8 @@ def batch(system: System, state: State) -> list[Record]:
     devices = min(2, len(jax.devices()))
 
     def one(speed):
-        moving = State(
-            state.bodies.__class__(state.bodies.p_WB, state.bodies.q_WB, speed * state.bodies.v_W, state.bodies.w_B), state.memory
-        )
+        b = state.bodies
+        moving = State(BodyState(b.p_WB, b.q_WB, speed * b.v_W, b.w_B), state.memory)
         settings = {"duration": BATCH_STEPS * STEP, "step": STEP, "save_every": BATCH_STEPS}
         return simulate(system, COMMAND, None, moving, **settings).final.state.bodies.p_WB
 
