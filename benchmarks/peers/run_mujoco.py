@@ -1,5 +1,6 @@
 """MuJoCo: ``single`` (mj_step in C over many steps), ``batch:N`` (mujoco.rollout on two threads), and a lift on spatial tendons: ``lift``
-(RK4, 0.4 ms), ``lift_euler`` (0.2 ms, 5 s, the fastest of its methods within 1 mm) and ``lifts:N`` (rollout)."""
+(RK4, 0.4 ms), ``lift_euler`` (0.2 ms, 5 s, the fastest of its methods within 1 mm) and ``lifts:N`` (rollout of that, in
+simulated seconds)."""
 
 import itertools
 
@@ -50,7 +51,7 @@ def lift(integrator, step):
 def build(task):
     kind, _, count = task.partition(":")
     of_lift = kind.startswith("lift")
-    model = lift(*("Euler", 2e-4) if kind == "lift_euler" else ("RK4", 4e-4)) if of_lift else quadrotor()
+    model = lift(*("Euler", 2e-4) if kind in ("lift_euler", "lifts") else ("RK4", 4e-4)) if of_lift else quadrotor()
     data = mujoco.MjData(model)
     control = np.full(4, (4 * 0.5 + 2 + 16 * 0.01) * 9.81 / 4) if of_lift else K_F * SPEED**2
     data.ctrl[:] = control
@@ -69,7 +70,7 @@ def build(task):
         def roll():
             pool.rollout(model, datas, states, controls, state=out)
 
-        return roll, n * steps
+        return roll, n * steps * (2e-4 if of_lift else 1)
     steps = {"lift": 500, "lift_euler": 25_000}.get(kind, 5000)
     start = data.qpos.copy(), data.qvel.copy()
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -147,7 +146,9 @@ class Stepper:
                 return jax.tree.leaves(substep(state, jnp.zeros((), dtype))[0])
             return jax.tree.leaves(lax.scan(substep, state, jnp.arange(self.substeps, dtype=dtype))[0])
 
-        command = jax.tree.map(lambda x: jnp.asarray(x, dtype) if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.asarray(x), command)
+        command = jax.tree.map(
+            lambda x: jnp.asarray(x, dtype) if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.asarray(x), command
+        )
         if self.count is None:
             return call_packed(one, self._packing, packed, command)
         blocks = jax.tree.map(self._in_blocks, command)
