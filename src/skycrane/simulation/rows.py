@@ -21,10 +21,12 @@ import numpy as np
 from jax import Array, lax
 from jax.extend import core as jex
 
+from skycrane.simulation.packing import Packing, stack
 from skycrane.simulation.row_rules import ELEMENTWISE, RULES, each, numbers_of, small
 
 # More operations than this in the loops of a program, and it is left in arrays: compiling would take longer than it saves.
 BUDGET = 2500
+_TOGETHER = "axpy"
 _INLINE = ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "remat", "remat2")
 
 
@@ -145,14 +147,14 @@ def _apply(eqn, values: list[Value], lanes: int | None) -> list[Value]:
     if name == "scan":
         if lanes is None or any(map(_varies, values)):
             return _scan(eqn, values, lanes)
-    elif name in _INLINE and eqn.params.get("name") != axpy.__name__:
+    elif name in _INLINE and eqn.params.get("name") != _TOGETHER:
         inner = next(p for p in (eqn.params.get(k) for k in ("jaxpr", "call_jaxpr", "fun_jaxpr")) if p is not None)
         jaxpr, consts = (inner.jaxpr, inner.consts) if isinstance(inner, jex.ClosedJaxpr) else (inner, ())
         if lanes is None or any(map(_varies, values)):
             return evaluate(jaxpr, consts, values, lanes)
     if not any(map(_varies, values)):
         return _bind(eqn, values)
-    if name in _INLINE and eqn.params.get("name") == axpy.__name__:
+    if name in _INLINE and eqn.params.get("name") == _TOGETHER:
         return _together(eqn, values, lanes)
     known = name in ELEMENTWISE or name in RULES
     if known and all(small(v.aval) for v in (*eqn.invars, *eqn.outvars)):
@@ -229,12 +231,6 @@ def _dense(value: Value, lanes: int) -> Array:
     if _apart(value):
         return stack(value.ravel(), lanes).reshape(*value.shape, lanes)
     return jnp.broadcast_to(jnp.asarray(value)[..., None], (*jnp.shape(value), lanes))
-
-
-def stack(numbers: Sequence[Any], lanes: int | None) -> Array:
-    """Numbers or rows along a new first axis."""
-    shape = () if lanes is None else (lanes,)
-    return jnp.stack([jnp.broadcast_to(x, shape) for x in numbers])
 
 
 def _flow(jaxpr, varies: Sequence[bool]) -> list[bool]:
@@ -325,49 +321,6 @@ def _scan(eqn, values: list[Value], lanes: int | None) -> list[Value]:
         ys.append(Lanes(y) if lanes is not None and (k or is_lanes) else y)
     carry = unbundle(final)
     return [*carry, *ys]
-
-
-class Packing:
-    """Many small values as one array for each type of number, so that a loop carries and stores few arrays."""
-
-    def __init__(self, avals, lanes: int | None):
-        self.avals, self.lanes = avals, lanes
-        self.types = list(dict.fromkeys(a.dtype for a in avals))
-
-    def pack(self, values: Sequence[np.ndarray]) -> list[Array]:
-        out = []
-        for kind in self.types:
-            flat = [x for a, v in zip(self.avals, values, strict=True) if a.dtype == kind for x in v.ravel()]
-            out.append(stack(flat, self.lanes).astype(kind) if flat else jnp.zeros((0,), kind))
-        return out
-
-    def unpack(self, arrays: Sequence[Array]) -> list[np.ndarray]:
-        parts = {kind: numbers_of(x, 0 if self.lanes is None else 1) for kind, x in zip(self.types, arrays, strict=True)}
-        used = dict.fromkeys(self.types, 0)
-        out = []
-        for a in self.avals:
-            size, first = a.size, used[a.dtype]
-            out.append(parts[a.dtype][first : first + size].reshape(a.shape))
-            used[a.dtype] += size
-        return out
-
-    def join(self, arrays: Sequence[Array], leading: int = 0) -> list[Array]:
-        """Of arrays (... , *shape, lanes) the packed ones (..., numbers, lanes)."""
-        tail = 0 if self.lanes is None else 1
-        flat = [x.reshape(*x.shape[:leading], -1, *x.shape[x.ndim - tail :]) for x in arrays]
-        return [jnp.concatenate([x for a, x in zip(self.avals, flat, strict=True) if a.dtype == kind], leading) for kind in self.types]
-
-    def split(self, arrays: Sequence[Array], leading: int = 0) -> list[Array]:
-        """The inverse of :meth:`join`."""
-        parts = dict(zip(self.types, arrays, strict=True))
-        used = dict.fromkeys(self.types, 0)
-        out = []
-        for a in self.avals:
-            first = used[a.dtype]
-            part = lax.slice_in_dim(parts[a.dtype], first, first + a.size, axis=leading)
-            out.append(part.reshape(*part.shape[:leading], *a.shape, *part.shape[leading + 1 :]))
-            used[a.dtype] += a.size
-        return out
 
 
 def call_packed(function: Callable, packing: Packing, packed: Sequence[Array], other: Any) -> list[Array]:

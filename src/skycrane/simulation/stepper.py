@@ -15,7 +15,8 @@ from jax import Array, lax
 from skycrane.core.bodies import State
 from skycrane.core.system import System
 from skycrane.simulation.integrators import RK4, AbstractIntegrator
-from skycrane.simulation.rows import Packing, call_packed
+from skycrane.simulation.packing import Packing
+from skycrane.simulation.rows import call_packed
 
 BLOCK = 64
 
@@ -49,9 +50,12 @@ class Stepper:
         self.step_s, self.substeps, self.count = step, substeps, count
         self.calls = 0
         one = system.initial_state()
+        self._structure: Any
         self._leaves, self._structure = jax.tree.flatten(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), one))
-        self._width = None if count is None else min(BLOCK, count)
-        self._blocks = 1 if count is None else -(-count // self._width)
+        width = min(BLOCK, count or 1)
+        self._width: int | None
+        self._blocks: int
+        self._width, self._blocks = (None, 1) if count is None else (width, -(-count // width))
         self._packing = Packing(self._leaves, self._width)
         self._arrange_jit, self._take_apart_jit = jax.jit(self._arrange), jax.jit(self._take_apart)
         self._advance = jax.jit(self._advanced, donate_argnums=0)
