@@ -160,7 +160,7 @@ def _report(screen: Console, facts: dict[str, Any], out: Path) -> None:
             f"smallest shift {thrust['minimal_shift_max_n']:.2f} N, smallest peak {thrust['bounded_max_n']:.2f} N"
         )
     for case in facts["checks"]:
-        if not case["holds"]:
+        if facts["constraints_satisfied"] and not case["holds"]:
             screen.print(f"[red]case {case['number']} of allocation does not hold: {case['name']} ({case['found']})[/red]")
     if not facts["constraints_satisfied"]:
         screen.print(f"[red]no layout meets every constraint; the best one misses: {'; '.join(misses(facts))}[/red]")
