@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.measure import Record
 from skycrane.runtime import configure
 
-BENCHMARKS = {name: f"benchmarks.{name}" for name in ("single", "batch", "calls", "lift", "buoy", "gradient", "plain", "startup")}
+BENCHMARKS = {name: f"benchmarks.{name}" for name in ("single", "batch", "calls", "lift", "cables", "buoy", "gradient", "plain", "startup")}
 
 
 def main() -> None:

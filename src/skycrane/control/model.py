@@ -23,6 +23,7 @@ from jax import Array
 from skycrane.control.allocation import Allocated, Allocation
 from skycrane.core.controller import Measurement
 from skycrane.environment.environment import GRAVITY
+from skycrane.math.checks import stacked
 from skycrane.math.components import Mat3, Quat, Vec3
 from skycrane.vehicles.multirotor import Multirotor
 
@@ -74,7 +75,7 @@ class VehicleModel(eqx.Module):
         vehicles = [vehicles] if isinstance(vehicles, Multirotor) else list(vehicles)
 
         def each(name: str) -> Array:
-            return jnp.stack([getattr(v, name) for v in vehicles])
+            return stacked([getattr(v, name) for v in vehicles])
 
         com_B = each("com_B")
         allocation = Allocation.create(
@@ -131,7 +132,7 @@ def default_gains(vehicles: Multirotor | Sequence[Multirotor], gravity: Array | 
     """Gains (k, 3) that motor lag, inertia and rotor limits allow, see the module; without integral terms."""
     vehicles = [vehicles] if isinstance(vehicles, Multirotor) else list(vehicles)
     each = [_gains_of_one(v, gravity) for v in vehicles]
-    return jax.tree.map(lambda *x: jnp.stack(x), *each)
+    return jax.tree.map(lambda *x: stacked(x), *each)
 
 
 def lag(vehicle: Multirotor) -> Array:

@@ -259,8 +259,9 @@ def shared_fields(
     if position_B.ndim != 3 or position_B.shape[0] != len(bodies) or position_B.shape[2] != 3:
         raise ValueError(f"rotor positions have shape {position_B.shape}, expected ({len(bodies)}, n, 3) or (n, 3)")
     axis_B = jnp.broadcast_to(jnp.asarray(axis_B, dtype=position_B.dtype), position_B.shape)
-    length = jnp.linalg.norm(axis_B, axis=-1, keepdims=True)
-    if concrete(length) and not bool(jnp.all(length > 0)):
+    # By NumPy where the numbers are known, so that JAX compiles no program for it.
+    length = (np if concrete(axis_B) else jnp).linalg.norm(axis_B, axis=-1, keepdims=True)
+    if concrete(length) and not bool(np.all(length > 0)):
         raise ValueError("a rotor axis has zero length")
     if concrete(spin) and not bool(np.all(np.abs(np.asarray(spin)) == 1)):
         raise ValueError(f"rotor spin must be +1 or -1, not {spin}")

@@ -21,7 +21,7 @@ from skycrane.elements.push import Push
 from skycrane.loads.buoy import Buoy
 from skycrane.loads.rigid import Rigid
 from skycrane.loads.rope import with_end_lumps
-from skycrane.simulation.implicit import LinearlyImplicit3
+from skycrane.simulation.implicit import LinearlyImplicit, LinearlyImplicit3
 from skycrane.simulation.integrators import INTEGRATORS as EXPLICIT
 from skycrane.simulation.integrators import AbstractIntegrator
 from skycrane.simulation.rollout import Limits
@@ -44,7 +44,7 @@ from .tool import BacksteppingControl
 from .tool_build import backstepping_of, led, surface_of, tip_of
 from .water import SurgeControl
 
-INTEGRATORS = {**EXPLICIT, "linearly_implicit": LinearlyImplicit3}
+INTEGRATORS = {**EXPLICIT, "linearly_implicit": LinearlyImplicit3, "linearly_implicit_2": LinearlyImplicit}
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,11 @@ class RunSpec(Spec):
         default=None,
         description="time between stored samples; the default is the multiple of the control period nearest 0.02 s",
     )
-    integrator: Literal["rk4", "semi_implicit_euler", "adaptive", "linearly_implicit", "auto"] = Field(
+    integrator: Literal["rk4", "semi_implicit_euler", "adaptive", "linearly_implicit", "linearly_implicit_2", "auto"] = Field(
         default="rk4",
         description="`rk4` (order 4), `semi_implicit_euler` (order 1, cheap), `adaptive` (error controlled), `linearly_implicit` "
-        "(order 3, for stiff cables) or `auto` (the faster of `rk4` and `linearly_implicit` for the asked accuracy)",
+        "(order 3, for stiff cables), `linearly_implicit_2` (order 2, twice as fast) "
+        "or `auto` (the faster of `rk4` and `linearly_implicit` for the asked accuracy)",
     )
     accuracy: Annotated[Number, Field(gt=0, le=1), Unit("m")] | None = Field(
         default=None, description="error of positions that `auto` may make, 1e-3 m by default; only with `auto`"

@@ -20,6 +20,7 @@ from skycrane.elements.drag import Drag
 from skycrane.elements.gravity import Gravity
 from skycrane.elements.rotors import Rotors
 from skycrane.environment.environment import GRAVITY, Environment
+from skycrane.math.checks import stacked
 from skycrane.vehicles.layout import Layout
 
 Numbers = Any  # what jnp.asarray takes
@@ -148,9 +149,8 @@ def stack(vehicles: Sequence[Multirotor]) -> Multirotor:
 
 def bodies_for(names: Sequence[str], vehicles: Sequence[Multirotor]) -> Bodies:
     """The bodies of vehicles, in order."""
-    return Bodies.create(
-        names, jnp.stack([v.mass for v in vehicles]), jnp.stack([v.inertia_B for v in vehicles]), jnp.stack([v.com_B for v in vehicles])
-    )
+    mass, inertia_B, com_B = (stacked([getattr(v, what) for v in vehicles]) for what in ("mass", "inertia_B", "com_B"))
+    return Bodies.create(names, mass, inertia_B, com_B)
 
 
 def rotors_for(vehicles: Sequence[Multirotor], bodies: Sequence[int] | None = None, speed_initial: Numbers | None = None) -> Rotors:
