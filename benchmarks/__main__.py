@@ -10,7 +10,8 @@ from pathlib import Path
 from benchmarks.measure import Record
 from skycrane.runtime import configure
 
-BENCHMARKS = {name: f"benchmarks.{name}" for name in ("single", "batch", "calls", "lift", "cables", "buoy", "gradient", "plain", "startup")}
+NAMES = ("single", "batch", "calls", "lift", "cables", "buoy", "layout", "gradient", "plain", "startup")
+BENCHMARKS = {name: f"benchmarks.{name}" for name in NAMES}
 
 
 def main() -> None:
@@ -27,16 +28,16 @@ def main() -> None:
     from rich.table import Table
 
     records = [r for name in arguments.only or BENCHMARKS for r in import_module(BENCHMARKS[name]).run()]
-    table = Table("benchmark", "ours", "peer", "ours /s", "peer /s", "ratio", "spread", "compile")
+    table = Table("benchmark", "ratio", "spread", "ours /s", "peer /s", "compile", "peer")
     for r in records:
         if r.note:
-            table.add_row(r.name, r.ours, f"{r.peer}: {r.note}")
+            table.add_row(r.name, "-", "", "", "", "", f"{r.peer}: {r.note}")
             continue
         spread = f"{r.ratio_min:.3g} to {r.ratio_max:.3g}"
-        table.add_row(
-            r.name, r.ours, r.peer, f"{r.ours_per_s:.3g}", f"{r.peer_per_s:.3g}", f"{r.ratio:.3g}", spread, f"{r.compile_s:.2f} s"
-        )
+        table.add_row(r.name, f"{r.ratio:.3g}", spread, f"{r.ours_per_s:.3g}", f"{r.peer_per_s:.3g}", f"{r.compile_s:.1f} s", r.peer)
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=180)
     console.print(table)
     if records:
         console.print(f"{records[0].machine}; {', '.join(f'{k} {v}' for k, v in records[0].versions.items())}")
