@@ -38,6 +38,18 @@ def _(primals, tangents):
     return doubled(*primals), 7.0 * tangents[0]  # not the derivative, so that one sees whose rule was used
 
 
+def namesake(a, x, y):
+    return a * x - y
+
+
+def shuffled(a, x, y):
+    return y[1] + a * x[1], y[0] + a * x[0]
+
+
+for function in (namesake, shuffled):
+    function.__name__ = axpy.__name__
+namesake, shuffled = jax.jit(namesake), jax.jit(shuffled)
+
 BODIES = {
     "arithmetic": lambda y: jnp.sin(y) * y**2 / (1.0 + jnp.sqrt(abs(y))) - jnp.maximum(y, 2.0) ** 3,
     "choice": lambda y: jnp.where(y > 2.5, y, jnp.clip(-y, -2.0, 1.0)) * jnp.sign(y) * jnp.isfinite(y),
@@ -58,6 +70,26 @@ BODIES = {
     "a rule of its own": lambda y: doubled(y),
     "together": lambda y: axpy(0.2, {"a": y, "b": y[0]}, {"a": y * y, "b": y[1]})["a"],
     "again": lambda y: jax.checkpoint(jnp.tanh)(y),
+    "a table for an inner loop": lambda y: (
+        y * lax.scan(lambda c, x: ((c[0] + x, c[1] * 0.9), x * 2.0), (jnp.zeros(()), y[0, 0]), jnp.linspace(0.0, 1.0, 4))[0][0]
+    ),
+    "the same from an inner loop": lambda y: y * lax.scan(lambda c, x: (c * x, x + 1.0), y[0], jnp.linspace(0.0, 1.0, 4))[1][-1],
+    "nothing": lambda y: (
+        y
+        + jnp.sum(jnp.zeros((0, 3)) * y[0], 0)
+        + jnp.zeros((2, 0)) @ jnp.zeros((0, 3))
+        + jnp.sort(y[:0], 0).sum()
+        + jnp.ones((0, 3)).prod()
+    ),
+    "sums in a wider type": lambda y: (
+        y * lax.dot(jnp.floor(y).astype(jnp.int8), jnp.ones((3, 3), jnp.int8), preferred_element_type=jnp.int32)
+        + lax.dot(y.astype(jnp.float32), jnp.ones((3, 3), jnp.float32), preferred_element_type=jnp.float64)
+        + (y > 2.5) @ jnp.ones((3, 3), bool)
+    ),
+    "a stranger of the same name": lambda y: namesake(0.5, y, y * y),
+    "a stranger of the same shape": lambda y: shuffled(0.5, (y, 2 * y), (y * y, y + 1.0))[0],
+    "forward derivatives": lambda y: jax.jvp(lambda z: axpy(0.2, jnp.sin(z), z), (y,), (y * y,))[1],
+    "backward derivatives": lambda y: jax.grad(lambda z: axpy(z[0, 0], jnp.sin(z), z).sum())(y),
     "an array too large": lambda y: (jnp.ones((300, 2)) @ y)[7:9] + jnp.linspace(0, 1, 600).reshape(300, 2).sum(),
 }
 
@@ -130,6 +162,38 @@ def test_derivatives_by_what_the_program_closes_over():
     assert jax.grad(flight)(0.7, X, by_numbers) == pytest.approx(expected, rel=1e-12)
     lanes = jax.grad(flight)(0.7, BATCH, in_lanes)
     assert lanes == pytest.approx(float(jax.grad(flight)(0.7, BATCH, lambda p, x: jax.vmap(p)(x))), rel=1e-12)
+
+
+def test_a_loop_of_one_s_own_over_the_state(monkeypatch):
+    """The packed state of a step varies as a whole."""
+    monkeypatch.setattr(rows, "BUDGET", 10**6)
+
+    def flown(x):
+        def step(state, i):
+            rate = {"a": jnp.sin(state["b"]) * x, "b": jnp.ones(3)}
+            return axpy(0.1, rate, state), None
+
+        return lax.scan(step, {"a": jnp.zeros(3), "b": jnp.zeros(3)}, jnp.arange(3))[0]
+
+    close(jax.jit(lambda x: in_lanes(flown, x))(BATCH[:, 0, 0]), jax.vmap(flown)(BATCH[:, 0, 0]))
+
+
+def test_much_outside_of_loops_is_left_alone(monkeypatch):
+    monkeypatch.setattr(rows, "evaluate", None)
+
+    def program(x):
+        m = x[:, None] * jnp.ones((10, 10))
+        for _ in range(10):
+            m = 0.1 * (m @ m)
+        return lax.scan(lambda c, _: (c * 0.5, None), m[0, 0], None, length=3)[0]
+
+    x = np.ones((4, 10))
+    close(jax.jit(lambda x: in_lanes(program, x))(x), jax.jit(jax.vmap(program))(x))
+
+
+def test_no_lanes():
+    with pytest.raises(ValueError, match="no lanes"):
+        map_lanes(jnp.sin, jnp.zeros((0, 2)))
 
 
 def test_large_programs_are_left_alone(monkeypatch):

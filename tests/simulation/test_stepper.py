@@ -16,12 +16,12 @@ START = SYSTEM.initial_state(velocity=[[1.0, 0.5, 0.0]], angular_velocity=[[0.1,
 STEP = 0.004
 
 
-def command(lane: int):
+def command_of(lane: int):
     return np.full((1, 6), 480.0) + 3.0 * np.arange(6) * (lane + 1)
 
 
 def flown(lane: int, steps: int, start=START):
-    constant = skycrane.Constant({"rotors": jnp.asarray(command(lane))})
+    constant = skycrane.Constant({"rotors": jnp.asarray(command_of(lane))})
     return skycrane.simulate(SYSTEM, constant, None, start, duration=steps * STEP, step=STEP, save_every=steps).final.state
 
 
@@ -34,7 +34,7 @@ def test_one_vehicle(budget, monkeypatch):
     monkeypatch.setattr(rows, "BUDGET", budget)
     stepper = skycrane.Stepper(SYSTEM, START, step=STEP)
     for _ in range(6):
-        stepper.step({"rotors": command(0)})
+        stepper.step({"rotors": command_of(0)})
     assert stepper.time == pytest.approx(6 * STEP)
     close(stepper.state, flown(0, 6))
 
@@ -44,7 +44,7 @@ def test_lanes_and_reset(budget, monkeypatch):
     monkeypatch.setattr(rows, "BUDGET", budget)
     count = 70  # more than a block
     stepper = skycrane.Stepper(SYSTEM, START, step=STEP, substeps=3, count=count)
-    commands = {"rotors": np.stack([command(i) for i in range(count)])}
+    commands = {"rotors": np.stack([command_of(i) for i in range(count)])}
     stepper.step(commands)
     stepper.step(commands)
     for lane in (0, 65):
@@ -61,13 +61,21 @@ def test_lanes_and_reset(budget, monkeypatch):
 def test_refusals():
     with pytest.raises(ValueError, match="step is 0"):
         skycrane.Stepper(SYSTEM, START, step=0)
-    with pytest.raises(ValueError, match="expected at least 1"):
-        skycrane.Stepper(SYSTEM, START, step=STEP, count=0)
+    for wrong in ({"step": float("inf")}, {"step": STEP, "count": 0}, {"step": STEP, "substeps": 1.5}, {"step": STEP, "count": True}):
+        with pytest.raises(ValueError, match="expected a"):
+            skycrane.Stepper(SYSTEM, START, **wrong)
     other = skycrane.system_for(skycrane.Multirotor.create(1.0, (0.01, 0.01, 0.02), skycrane.ring(4, 0.2), 8e-6, 1e-7, speed_max=900.0))
     with pytest.raises(ValueError, match="expected those of the system"):
         skycrane.Stepper(SYSTEM, other.initial_state(), step=STEP)
     stepper = skycrane.Stepper(SYSTEM, START, step=STEP, count=3)
-    with pytest.raises(ValueError, match=r"expected \(3, ...\)"):
-        stepper.step({"rotors": command(0)})
-    with pytest.raises(ValueError, match="mask of lanes"):
-        stepper.reset(START, [True])
+    for command, said in (
+        ({"rotors": command_of(0)}, r"expected \(3, 1, 6\)"),
+        ({"rotor": np.zeros((3, 1, 6))}, "commands for rotor, but the elements are"),
+        ({}, "no command for the rotors"),
+        ({"rotors": np.zeros((3, 1, 6)), "drag": np.zeros(2)}, "commands for drag|one entry for each lane"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            stepper.step(command)
+    for mask in ([True], np.arange(3)):
+        with pytest.raises(ValueError, match="mask of lanes"):
+            stepper.reset(START, mask)

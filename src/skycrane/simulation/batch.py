@@ -41,7 +41,7 @@ def map_lanes(function: Callable, batch: Any, *, block: int = BLOCK, devices: Se
         many there are.
 
     Raises:
-        ValueError: for arrays whose leading axes differ, or more devices than there are.
+        ValueError: for arrays whose leading axes differ or are empty, or more devices than there are.
     """
     leaves = jax.tree.leaves(batch)
     if not leaves or any(jnp.ndim(x) == 0 for x in leaves) or len({jnp.shape(x)[0] for x in leaves}) != 1:
@@ -49,6 +49,8 @@ def map_lanes(function: Callable, batch: Any, *, block: int = BLOCK, devices: Se
     if block < 1:
         raise ValueError(f"block is {block}, expected at least 1")
     count = jnp.shape(leaves[0])[0]
+    if count == 0:
+        raise ValueError("a batch of no lanes: the leading axis is empty")
     chosen = _devices(devices)
     width = min(block, -(-count // len(chosen)))
     blocks = -(-count // (width * len(chosen))) * len(chosen)

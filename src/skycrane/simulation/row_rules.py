@@ -26,7 +26,7 @@ ELEMENTWISE = frozenset(_ELEMENTWISE.split())
 
 def small(aval) -> bool:
     """Whether a value of this type is taken apart into its numbers."""
-    return aval.size <= LARGEST and not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended)
+    return 0 < aval.size <= LARGEST and not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended)
 
 
 def numbers_of(x: Any, lane_axes: int = 0) -> np.ndarray:
@@ -109,8 +109,6 @@ def _reduce(primitive) -> Callable:
         axes = eqn.params["axes"]
         kept = [a for a in range(array.ndim) if a not in axes]
         folded = array.transpose([*kept, *axes]).reshape([array.shape[a] for a in kept] + [-1])
-        if folded.shape[-1] == 0:
-            raise NotImplementedError("a reduction over nothing")
         out = np.empty(folded.shape[:-1], dtype=object)
         for at in np.ndindex(out.shape):
             total = folded[at][0]
@@ -123,6 +121,9 @@ def _reduce(primitive) -> Callable:
 
 
 def _dot_general(eqn, values, lanes):
+    types = {v.aval.dtype for v in (*eqn.invars, *eqn.outvars)}
+    if len(types) > 1 or not np.issubdtype(types.pop(), np.inexact):
+        return None  # sums in another type than the factors
     (left_sum, right_sum), (left_batch, right_batch) = eqn.params["dimension_numbers"]
 
     def arrange(array, batch, summed):

@@ -74,7 +74,8 @@ def in_lanes(function: Callable[..., Any], batch: Any) -> Any:
         out = evaluate(closed.jaxpr, consts, [Lanes(jnp.moveaxis(x, 0, -1)) for x in leaves], lanes)
         return [jnp.moveaxis(_dense(v, lanes), -1, 0) for v in out]
 
-    if not 0 < operations(closed.jaxpr) <= BUDGET:
+    # Here what is outside loops is taken apart as well.
+    if not 0 < operations(closed.jaxpr) <= BUDGET or _operations(closed.jaxpr) > 2 * BUDGET:
         return jax.tree.unflatten(out_structure, mapped(closed.consts, leaves))
     return jax.tree.unflatten(out_structure, _valued_by(values, mapped)(closed.consts, leaves))
 
@@ -107,6 +108,8 @@ def _operations(jaxpr) -> int:
             total += BUDGET + 1
         elif subs:
             total += sum(map(_operations, subs))
+        elif not all(small(v.aval) for v in (*eqn.invars, *eqn.outvars)):
+            continue
         elif eqn.primitive.name == "dot_general":
             (summed, _), _ = eqn.params["dimension_numbers"]
             total += eqn.outvars[0].aval.size * int(np.prod([eqn.invars[0].aval.shape[a] for a in summed]))
@@ -147,21 +150,22 @@ def _apply(eqn, values: list[Value], lanes: int | None) -> list[Value]:
     if name == "scan":
         if lanes is None or any(map(_varies, values)):
             return _scan(eqn, values, lanes)
-    elif name in _INLINE and eqn.params.get("name") != _TOGETHER:
+    elif name in _INLINE and not _is_axpy(eqn):
         inner = next(p for p in (eqn.params.get(k) for k in ("jaxpr", "call_jaxpr", "fun_jaxpr")) if p is not None)
         jaxpr, consts = (inner.jaxpr, inner.consts) if isinstance(inner, jex.ClosedJaxpr) else (inner, ())
         if lanes is None or any(map(_varies, values)):
             return evaluate(jaxpr, consts, values, lanes)
     if not any(map(_varies, values)):
         return _bind(eqn, values)
-    if name in _INLINE and eqn.params.get("name") == _TOGETHER:
+    if name in _INLINE:
         return _together(eqn, values, lanes)
     known = name in ELEMENTWISE or name in RULES
     if known and all(small(v.aval) for v in (*eqn.invars, *eqn.outvars)):
         parts = [_numbers(v) for v in values]
         if name in ELEMENTWISE:
             return [each(eqn.primitive, eqn.params, parts, lanes)]
-        return RULES[name](eqn, parts, lanes)
+        if (out := RULES[name](eqn, parts, lanes)) is not None:
+            return out
     if not any(map(_differs, values)):
         out = _bind(eqn, [_plain(v) for v in values])
         return [numbers_of(x) if small(v.aval) else x for v, x in zip(eqn.outvars, out, strict=True)]
@@ -177,6 +181,30 @@ def axpy(a: Any, x: Any, y: Any) -> Any:
     """``y + a x``, leaf by leaf.  Number by number it is still one operation on the whole state: between the stages of a Runge-Kutta
     step XLA keeps the state as an array then, where it would otherwise compute every stage anew for each number of the next."""
     return jax.tree.map(lambda u, v: v + a * u, x, y)
+
+
+def _is_axpy(eqn) -> bool:
+    """Whether this is a call of :func:`axpy` itself: its derivatives have the same name, and a function of a user may have it."""
+    if eqn.params.get("name") != _TOGETHER:
+        return False
+    jaxpr, count = eqn.params["jaxpr"].jaxpr, len(eqn.outvars)
+    if len(jaxpr.invars) != 1 + 2 * count or any(
+        v.aval.shape != w.aval.shape for v, w in zip(eqn.invars[1:], 2 * eqn.outvars, strict=True)
+    ):
+        return False
+    part: dict[Any, Any] = {jaxpr.invars[0]: "a"}
+    for i, (x, y) in enumerate(zip(jaxpr.invars[1 : 1 + count], jaxpr.invars[1 + count :], strict=True)):
+        part |= {x: ("x", i), y: ("y", i)}
+    sums: dict[Any, Any] = {("a", ("x", i)): ("ax", i) for i in range(count)} | {(("y", i), ("ax", i)): i for i in range(count)}
+    for inner in jaxpr.eqns:
+        given = tuple(part.get(v) if not isinstance(v, jex.Literal) else None for v in inner.invars)
+        if inner.primitive.name in ("convert_element_type", "broadcast_in_dim") and given == ("a",):
+            part[inner.outvars[0]] = "a"
+        elif inner.primitive.name in ("mul", "add") and (made := sums.get(given, sums.get(given[::-1]))) is not None:
+            part[inner.outvars[0]] = made
+        else:
+            return False
+    return [part.get(v) for v in jaxpr.outvars if not isinstance(v, jex.Literal)] == list(range(count))
 
 
 def _together(eqn, values: list[Value], lanes: int | None) -> list[Value]:
@@ -246,6 +274,8 @@ def _flow(jaxpr, varies: Sequence[bool]) -> list[bool]:
             out = [False] * len(eqn.outvars)
         elif eqn.primitive.name == "scan":
             out = _scan_flow(eqn.params, given)
+        elif eqn.primitive.name in _INLINE and _is_axpy(eqn):
+            out = [True] * len(eqn.outvars)
         elif eqn.primitive.name in _INLINE and len(subs := list(_subs(eqn))) == 1:
             out = _flow(subs[0], given)
         else:
@@ -302,9 +332,10 @@ def _scan(eqn, values: list[Value], lanes: int | None) -> list[Value]:
     plan: dict[str, Any] = {}
 
     def once(packed, slices):
-        slices = [Lanes(s) if lanes is not None and _varies(x) else s for s, x in zip(slices, xs, strict=True)]
+        slices = [Lanes(s) if lanes is not None and _differs(x) else s for s, x in zip(slices, xs, strict=True)]
         out = evaluate(body.jaxpr, body.consts, [*consts, *unbundle(packed), *slices], lanes)
         new, ys = out[:n_carry], out[n_carry:]
+        ys = [_plain(y) if lanes is not None and _apart(y) and not _differs(y) else y for y in ys]
         plan["apart"] = y_apart = [_apart(y) for y in ys]
         plan["lanes"] = [isinstance(y, Lanes) for y in ys]
         plan["pack"] = y_pack = Packing([a for a, k in zip(y_avals, y_apart, strict=True) if k], lanes)
@@ -312,7 +343,7 @@ def _scan(eqn, values: list[Value], lanes: int | None) -> list[Value]:
         rest = [y.array if isinstance(y, Lanes) else jnp.asarray(y) for y, k in zip(ys, y_apart, strict=True) if not k]
         return bundle(new), (rows, rest)
 
-    arrays = [x.array if isinstance(x, Lanes) else _plain(x) if lanes is None else _dense(x, lanes) if _varies(x) else x for x in xs]
+    arrays = [_dense(x, lanes) if lanes is not None and _differs(x) else _plain(x) for x in xs]
     final, (rows, rest) = lax.scan(once, bundle(init), arrays, length=params["length"], reverse=params["reverse"], unroll=params["unroll"])
     rows, rest = iter(plan["pack"].split(rows, leading=1)), iter(rest)
     ys = []

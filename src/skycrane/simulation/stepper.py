@@ -14,6 +14,7 @@ from jax import Array, lax
 
 from skycrane.core.bodies import State
 from skycrane.core.system import System
+from skycrane.elements.rotors import AbstractRotors
 from skycrane.simulation.integrators import RK4, AbstractIntegrator
 from skycrane.simulation.packing import Packing
 from skycrane.simulation.rows import call_packed
@@ -42,13 +43,15 @@ class Stepper:
         self, system: System, state: State, *, step: float, substeps: int = 1, count: int | None = None,
         integrator: AbstractIntegrator | None = None,
     ):  # fmt: skip
-        if not step > 0:
+        if not 0 < step < float("inf"):
             raise ValueError(f"step is {step} s, expected a positive number")
-        if substeps < 1 or (count is not None and count < 1):
-            raise ValueError(f"substeps is {substeps} and count is {count}, expected at least 1")
+        for name, value in (("substeps", substeps), ("count", 1 if count is None else count)):
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(f"{name} is {value!r}, expected a whole number of at least 1")
         self.system, self.integrator = system, RK4() if integrator is None else integrator
         self.step_s, self.substeps, self.count = step, substeps, count
         self.calls = 0
+        self._rotors = {name: e.spin.shape for name, e in system.elements.items() if isinstance(e, AbstractRotors)}
         one = system.initial_state()
         self._structure: Any
         self._leaves, self._structure = jax.tree.flatten(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), one))
@@ -76,13 +79,20 @@ class Stepper:
         rad/s), with a leading axis of lanes where there is a ``count``.
 
         Raises:
-            ValueError: for an array without the axis of lanes.
+            ValueError: for names that are no elements, rotors without a command, arrays of another shape, or without the axis of lanes.
         """
-        if self.count is not None:
-            for name, array in command.items():
-                if np.shape(array)[:1] != (self.count,):
-                    raise ValueError(f"command {name!r} has shape {np.shape(array)}, expected ({self.count}, ...): one entry for each lane")
-        self.packed = self._advance(self.packed, self.time, command)
+        lanes = () if self.count is None else (self.count,)
+        if unknown := sorted(set(command) - set(self.system.elements)):
+            raise ValueError(f"commands for {', '.join(unknown)}, but the elements are {', '.join(sorted(self.system.elements))}")
+        if missing := sorted(set(self._rotors) - set(command)):
+            raise ValueError(f"no command for the rotors {', '.join(missing)}")
+        arrays = {name: x if isinstance(x, jax.Array) else np.asarray(x) for name, x in command.items()}
+        for name, x in arrays.items():
+            if name in self._rotors and x.shape != (wanted := (*lanes, *self._rotors[name])):
+                raise ValueError(f"command {name!r} has shape {x.shape}, expected {wanted}")
+            if x.shape[: len(lanes)] != lanes:
+                raise ValueError(f"command {name!r} has shape {x.shape}, expected ({self.count}, ...): one entry for each lane")
+        self.packed = self._advance(self.packed, self.time, arrays)
         self.calls += 1
 
     def reset(self, state: State, lanes: Any = None) -> None:
@@ -93,8 +103,9 @@ class Stepper:
         """
         fresh = self._lanes(state)
         if lanes is not None:
-            if self.count is None or np.shape(lanes) != (self.count,):
-                raise ValueError(f"the mask of lanes has shape {np.shape(lanes)}, expected ({self.count},)")
+            if self.count is None or np.shape(lanes) != (self.count,) or np.asarray(lanes).dtype != bool:
+                kind = f"{np.asarray(lanes).dtype} of shape {np.shape(lanes)}"
+                raise ValueError(f"the mask of lanes is {kind}, expected ({self.count},) of True and False")
             chosen = jnp.asarray(lanes, bool)
             old = jax.tree.leaves(self.state)
             fresh = [jnp.where(chosen.reshape(-1, *[1] * (x.ndim - 1)), x, y) for x, y in zip(fresh, old, strict=True)]
