@@ -83,7 +83,13 @@ def start(
         return controller(jnp.zeros((), dtype), measurement, reference, controller_memory)[0]
 
     command = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(first_command))
-    return Checkpoint(jnp.asarray(tick), state, controller_memory, sensor_memory, command, jnp.asarray(-1))
+    at = Checkpoint(jnp.asarray(tick), state, controller_memory, sensor_memory, command, jnp.asarray(-1))
+    return jax.tree.map(_strong, at)
+
+
+def _strong(value: Array) -> Array:
+    """Without JAX's weak type, which a run's end does not have: going on from there would compile the whole rollout a second time."""
+    return jnp.asarray(value, value.dtype) if getattr(value, "weak_type", False) else value
 
 
 def simulate(
