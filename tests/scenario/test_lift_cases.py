@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from skycrane.core.controller import Measurement
-from skycrane.scenario import ScenarioError, load
+from skycrane.scenario import ScenarioError, load, loads
 from skycrane.scenario.build import build
-from skycrane.scenario.record import warnings_before
+from skycrane.scenario.fly import fly
+from skycrane.scenario.record import record, warnings_before
 from tests.cable_models import jit_once
+from tests.scenario.test_docs import EXAMPLES
 
 
 def test_the_step_is_judged_before_the_start():
@@ -83,3 +85,34 @@ def test_inside_the_boundary_layer_the_command_has_a_rate():
 
     for layer, growth in ((2.0, 1.0), (1e-9, 2.0)):
         np.testing.assert_allclose(fastest(layer, 1e-4) / fastest(layer, 2e-4), growth, rtol=0.1)
+
+
+def test_the_payload_law_learns_what_winches_do():
+    """Of a shorter cable at once, of a longer one when it is out, but not where another event comes first."""
+    example = next(text for text in EXAMPLES if 'name = "crate"' in text)
+
+    def told(*lengths_at):
+        events = ", ".join(f"{{kind='winch', cable='a', time={t}, length={length}}}" for t, length in lengths_at)
+        timeline = build(
+            loads(example, overrides=[f"events=[{events}]", "cables.a.winch={speed_max=0.1, time_constant=0.1}"]).scenario
+        ).timeline
+        return [(e.path, float(e.time), float(e.value)) for e in timeline.events if "cable_length" in e.path]
+
+    path = "controller.members.crate.cable_length[0]"
+    assert told((3.0, 1.8)) == [(path, 3.0, 1.8)]
+    ((_, time, length),) = told((3.0, 2.3))
+    assert (length, round(time, 6)) == (2.3, 6.5)
+    assert told((3.0, 2.3), (5.0, 1.9)) == [(path, 5.0, 1.9)]
+
+
+@pytest.mark.slow
+def test_the_documented_lift_flies_to_its_end():
+    """Through its winch event, level and where it should be."""
+    loaded = loads(next(text for text in EXAMPLES if 'name = "crate"' in text))
+    built = build(loaded.scenario)
+    summary = record(loaded, built, fly(built), 0.0).summary
+    assert summary["status"] == "finished"
+    assert not summary["warnings"]
+    assert summary["metrics"]["load_angle_final_deg"] < 20.0
+    assert summary["metrics"]["load_position_error_final_m"] < 0.3
+    assert summary["metrics"]["slack_time_s"] < 0.1

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from skycrane.core.bodies import Bodies, SecondOrder
 from skycrane.core.chain import WORLD
 from skycrane.core.system import System
-from skycrane.elements.cables import Cables
+from skycrane.elements.cables import Cables, Winch
 from skycrane.elements.gravity import Gravity
 from skycrane.loads.rope import Rope
 from skycrane.simulation.implicit import GAMMA, LinearlyImplicit, LinearlyImplicit3
@@ -249,3 +249,24 @@ def test_a_hundred_stiff_segments_at_1_ms_for_20_s():
     place, tension = errors(LinearlyImplicit3(), system, truth, 1e-3, 0.5)
     assert place < 1e-4
     assert tension < 5e-3
+
+
+@pytest.mark.parametrize("integrator", [LinearlyImplicit(), LinearlyImplicit3()])
+def test_a_cable_that_is_reeled_in_slackens_and_tightens_at_2_ms(integrator):
+    """A winch jerks a ball up so that it flies freely and is caught again: segments close within a step because they are reeled in."""
+    rope = Rope.of_material(2.0, 0.004, 970.0, 1e9, segments=8)
+    k, mass = float(rope.segment_stiffness), float(rope.segment_mass)
+    lengths = 0.25 + 9.81 * (1.0 + mass * np.arange(7, -1, -1)) / k
+    points = np.outer(np.concatenate([[0.0], np.cumsum(lengths)]), [0.0, 0.0, -1.0])
+    winch = Winch(jnp.array([0.1]), jnp.array([0.5]), jnp.array([1.8]))
+    cable = {"stiffness": k, "damping": rope.damping, "length": 0.25, "node_mass": mass, "winch": winch}
+    system = hung(points, **cable)
+    truth = found = system.initial_state([points[-1]], velocity=[[0.2, 0.0, 0.0]])
+    slack = False
+    for _ in range(10):
+        truth = advance(RK4(), system, truth, 1e-4, 200)
+        found = advance(integrator, system, found, 2e-3, 10)
+        slack |= float(measured(system, truth)["tension"].max()) == 0.0
+        np.testing.assert_allclose(found.bodies.p_WB, truth.bodies.p_WB, atol=4e-4)
+    assert slack
+    assert truth.bodies.p_WB[0, 2] > points[-1, 2] + 0.05

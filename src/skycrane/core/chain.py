@@ -31,7 +31,8 @@ class Chains(NamedTuple):
 
     ``upper``, ``lower`` (static): the bodies at the ends, :data:`WORLD` for a fixed point; ``upper_B``, ``lower_B`` (k,) the points [m];
     ``node_mass`` (m-1, k) kg; ``direction`` e (m, k) in world axes, ``stiffness`` k, ``swing`` s and ``damping`` c of each segment (m, k);
-    ``nodes`` finds the nodes' part of the element's memory and ``replaced`` returns a memory with other nodes.
+    ``nodes`` finds the nodes' part of the element's memory and ``replaced`` returns a memory with other nodes; ``rest_rate``, of a memory's
+    rate, that of the segments' unstretched lengths (m, k) where they change (winches).
     """
 
     upper: tuple[int, ...]
@@ -45,6 +46,7 @@ class Chains(NamedTuple):
     damping: Array
     nodes: Callable[[Any], SecondOrder]
     replaced: Callable[[Any, SecondOrder], Any]
+    rest_rate: Callable[[Any], Array] | None = None
 
 
 def end_points(kin: Kinematics, bodies: tuple[int, ...], offset_B: Vec3) -> Points:

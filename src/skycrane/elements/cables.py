@@ -291,12 +291,15 @@ class Cables(AbstractElement):
         pull = s.e * self._tension(s)
         a = (pull.map(lambda x: x[1:] - x[:-1]) / self.node_mass).map(lambda x: jnp.pad(x, ((1, 1), (0, 0))))
         ahead = s.d + ((s.velocity + a * horizon) * horizon).map(lambda x: x[1:] - x[:-1])
-        closed = self.intact * jnp.where(jnp.maximum(s.length, ahead.norm()) > s.rest, 1.0, 0.0)
+        reeled_in = jnp.maximum(-s.rest_rate, 0.0) * horizon
+        closed = self.intact * jnp.where(jnp.maximum(s.length, ahead.norm()) > s.rest - reeled_in, 1.0, 0.0)
         taut = self.intact * closed.max(0)
         swing = self.intact * s.stiffness * s.stretch / jnp.where(s.length > 0, s.length, 1.0)
+        share = self.length / self.length.sum(0)
+        rest_rate = None if self.winch is None else lambda rate: share * rate["paid_out"]
         return Chains(
             self.upper, self.lower, Vec3.of(self.upper_B), Vec3.of(self.lower_B), self.node_mass,
-            s.e, taut * s.stiffness, swing, taut * self.damping, _nodes, _with_nodes,
+            s.e, taut * s.stiffness, swing, taut * self.damping, _nodes, _with_nodes, rest_rate,
         )  # fmt: skip
 
     def rate_bound(self, prepared) -> float:

@@ -85,6 +85,8 @@ def _element(place: Place) -> str:
     inner = Place.of(typing.get_args(place.annotation)[0])
     if typing.get_origin(inner.annotation) in (tuple, typing.Literal):
         return "" if place.length else f" of {inner.expectation.replace('a list', 'lists')}"
+    if inner.annotation is str:
+        return " of texts"
     return inner.expectation.removeprefix("a finite number").replace("a list", "")
 
 

@@ -19,6 +19,9 @@ from .surroundings import mean_wind_path
 from .team import PayloadTeam
 from .tool_build import leads_the_tip
 
+OUT = 5.0
+"""Time constants after which a winch has come to its length, once its speed is no limit."""
+
 
 def timeline_of(scenario: Scenario, controllers: Mapping[str, Any]) -> Timeline:
     """All events. A push is switched on by one event and off by another; a gust is part of the wind itself."""
@@ -45,14 +48,13 @@ def timeline_of(scenario: Scenario, controllers: Mapping[str, Any]) -> Timeline:
             element, column = cable_place(scenario, event.cable)
             segment = 0 if event.at == "upper" else scenario.cables[event.cable].segments - 1
             events.append(Event(f"system.elements.{element}.intact[{segment}, {column}]", time, jnp.zeros(())))
-            team = scenario.team
-            if isinstance(team, PayloadTeam) and scenario.cables[event.cable].upper in scenario.team_vehicles:
-                agents, names = controllers[team.load].agents.bodies, scenario.bodies
-                row = agents.index(names.index(scenario.cables[event.cable].upper))
-                events.append(Event(f"controller.members.{team.load}.carrying[{row}]", time, jnp.zeros(())))
+            believed = _payload_row(event.cable, "carrying", scenario, controllers)
+            if believed is not None:
+                events.append(Event(believed, time, jnp.zeros(())))
         elif isinstance(event, WinchEvent):
             element, column = cable_place(scenario, event.cable)
             events.append(Event(f"system.elements.{element}.winch.target[{column}]", time, jnp.array(event.length, dtype=float)))
+            events += _believed_length(event, scenario, controllers)
         elif isinstance(event, TargetEvent):
             name = event.vehicle or (scenario.bodies[0] if scenario.team is None else scenario.team.load)
             path = "reference" if scenario.vehicle is not None else f"reference.{name}"
@@ -63,6 +65,31 @@ def timeline_of(scenario: Scenario, controllers: Mapping[str, Any]) -> Timeline:
             if event.yaw_deg is not None:
                 events.append(Event(f"{path}.yaw[0]", time, jnp.deg2rad(jnp.array(event.yaw_deg, dtype=float))))
     return Timeline(tuple(events), tuple(impulses))
+
+
+def _payload_row(cable: str, field: str, scenario: Scenario, controllers: Mapping[str, Any]) -> str | None:
+    """The path of what the law of a `payload` team believes of a cable, None where no such team has it."""
+    team, upper = scenario.team, scenario.cables[cable].upper
+    if not isinstance(team, PayloadTeam) or upper not in scenario.team_vehicles:
+        return None
+    row = controllers[team.load].agents.bodies.index(scenario.bodies.index(upper))
+    return f"controller.members.{team.load}.{field}[{row}]"
+
+
+def _believed_length(event: WinchEvent, scenario: Scenario, controllers: Mapping[str, Any]) -> list[Event]:
+    """The law's length of a cable follows its winch: a cable shorter than the law believes looks slack, and would carry next to nothing.
+    So it learns of a shorter length at once, of a longer one when the cable is out."""
+    path, cable = _payload_row(event.cable, "cable_length", scenario, controllers), scenario.cables[event.cable]
+    if path is None or cable.winch is None:
+        return []
+    others = sorted((e.time, e.length) for e in scenario.events if isinstance(e, WinchEvent) and e.cable == event.cable)
+    before = [length for time, length in others if time < event.time]
+    longer, time = event.length - (before[-1] if before else cable.length), event.time
+    if longer > 0:
+        time += longer / cable.winch.speed_max + OUT * cable.winch.time_constant
+        if any(event.time < other <= time for other, _ in others):
+            return []
+    return [Event(path, jnp.array(time, dtype=float), jnp.array(event.length, dtype=float))]
 
 
 def _failure(event: RotorFailureEvent, scenario: Scenario, controllers: Mapping[str, Any]) -> list[Event]:

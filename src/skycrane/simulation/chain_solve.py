@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -231,7 +231,7 @@ def solved(rate: State, factors: Factors, kin: Kinematics, gh: float) -> State:
     accelerated = jnp.concatenate([b.v_W.T, b.w_B.T])
     push, swept = jnp.zeros((6, count), b.p_WB.dtype), {}
     for name, chain in factors.chains.items():
-        swept[name] = _forward(chain, chain.c.nodes(rate.memory[name]), moved, accelerated, gh)
+        swept[name] = _forward(chain, rate.memory[name], moved, accelerated, gh)
         _, _, at_top, at_bottom = swept[name]
         for side, at in ((chain.lower, at_bottom), *(((chain.upper, at_top),) if chain.first is None else ())):
             push = push + put(side.moment(at), side.bodies, count)
@@ -263,17 +263,19 @@ def _turned(q: Quat, rate: Quat) -> Vec3:
     )
 
 
-def _forward(chain: _Chain, nodes: SecondOrder, moved: Array, accelerated: Array, gh: float):
+def _forward(chain: _Chain, rate: Any, moved: Array, accelerated: Array, gh: float):
     """Force of the topmost segment, responses of the nodes, and the forces that are left at both ends (the upper end's, or response)."""
 
     def differences(twist: Array, inner: Array) -> Array:
         return jnp.diff(jnp.concatenate([chain.upper.velocity(twist)[None], _lanes(inner), chain.lower.velocity(twist)[None]]), axis=0)
 
+    nodes = chain.c.nodes(rate)
     stiff = (chain.e, (chain.c.stiffness - chain.c.swing)[:, None], chain.c.swing[:, None])
     implied = (chain.e, chain.along[:, None], chain.across[:, None])
-    g = -(
-        gh * _along_segment(stiff, differences(moved, nodes.position)) + _along_segment(implied, differences(accelerated, nodes.velocity))
-    )
+    apart = differences(moved, nodes.position)
+    if chain.c.rest_rate is not None:  # a segment that is reeled in is stretched like one whose ends move apart
+        apart = apart - chain.e * chain.c.rest_rate(rate)[:, None]
+    g = -(gh * _along_segment(stiff, apart) + _along_segment(implied, differences(accelerated, nodes.velocity)))
     head, rest = jax.tree.map(lambda a: a[0], chain.segments), jax.tree.map(lambda a: a[1:], chain.segments)
     passed, top = g[0], -g[0]
     if chain.first is not None:
