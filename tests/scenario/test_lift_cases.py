@@ -6,10 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from skycrane.cli import main
 from skycrane.core.controller import Measurement
 from skycrane.scenario import ScenarioError, load, loads
 from skycrane.scenario.build import build
 from skycrane.scenario.fly import fly
+from skycrane.scenario.lift_report import stretched_at_start
 from skycrane.scenario.record import record, warnings_before
 from tests.cable_models import jit_once
 from tests.scenario.test_docs import EXAMPLES
@@ -103,6 +105,37 @@ def test_the_payload_law_learns_what_winches_do():
     ((_, time, length),) = told((3.0, 2.3))
     assert (length, round(time, 6)) == (2.3, 6.5)
     assert told((3.0, 2.3), (5.0, 1.9)) == [(path, 5.0, 1.9)]
+
+
+def test_a_models_own_place_does_not_count_over_a_cable(tmp_path, capsys):
+    """A cable starts just taut; with a place of the entry's own that stretches it, run and check say by how much."""
+    (tmp_path / "carrier.toml").write_text(
+        'schema_version = "1"\nname = "carrier"\n[vehicle]\nmodel = "lift-quad"\ninitial = { position = [0.0, 0.0, 1.0] }\n'
+    )
+    text = next(text for text in EXAMPLES if 'name = "crate"' in text).replace('model = "lift-quad"', 'model = "carrier.toml"', 1)
+    assert not stretched_at_start(loads(text, folder=tmp_path).scenario)
+    (tmp_path / "crate.toml").write_text(text.replace('over = "a"', 'over = "a", position = [0.0, 0.0, 1.0]'))
+    with pytest.raises(SystemExit) as ended:
+        main(["check", str(tmp_path / "crate.toml")])
+    assert ended.value.code == 0
+    assert "cable 'a' starts stretched by 50.1 %, 1 m" in capsys.readouterr().out
+
+
+def test_jets_that_press_a_load_down_and_energy_that_drifts_are_told(monkeypatch):
+    """Of a short flight whose jets press by more than a fifth of the load's weight, judged with no drift allowed."""
+    loaded = loads(
+        next(text for text in EXAMPLES if 'name = "crate"' in text),
+        overrides=["environment.downwash='on'", "run.duration=0.04", "events=[]", "run.integrator='linearly_implicit_2'"],
+    )
+    built = build(loaded.scenario)
+    monkeypatch.setattr("skycrane.scenario.record.DRIFT", 0.0)
+    summary = record(loaded, built, fly(built), 0.0).summary
+    most = summary["metrics"]["download_max_n"]
+    assert most > 0.2 * 2.0 * 9.81
+    told, drift = summary["warnings"]
+    assert f"press 'crate' down with up to {most:.3g} N, {most / (2.0 * 9.81):.2g} times its weight" in told
+    assert "nergy drifts by" in drift
+    assert "smaller run.step" in drift
 
 
 @pytest.mark.slow

@@ -38,6 +38,11 @@ def check(
         rotors = ", ".join(f"{body} with {v.spec.rotor_count} rotors" for body, v in scenario.fleet.items())
         events = f", {len(scenario.events)} events" if scenario.events else ""
         console().print(f"[green]ok[/green] {loaded.source}: {scenario.run.duration:g} s, {rotors}{events}", soft_wrap=True)
+        if scenario.cables:
+            from skycrane.scenario.lift_report import stretched_at_start
+
+            for warning in stretched_at_start(scenario):
+                console().print(f"[yellow]warning:[/yellow] {warning}", soft_wrap=True)
     return USER_ERROR if failed else 0
 
 

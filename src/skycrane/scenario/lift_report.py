@@ -11,9 +11,16 @@ from skycrane.analysis.lift_metrics import cable_metrics, disc_clearances, dista
 from skycrane.control.formation import FormationControl
 from skycrane.simulation.samples import Samples
 
+from .cables import WORLD
 from .craft import radii
-from .lift import cable_groups, touching_points
+from .lift import cable_groups, ends_of, poses_of, rigid_of, touching_points
 from .places import rotor_groups
+from .scenario import Scenario
+
+PRESSED = 0.2
+"""Share of a load's weight above which jets that press on it are warned about."""
+STRETCHED = 0.05
+"""Share of its length by which a cable is stretched at the start above which it is warned about."""
 
 
 def lift_metrics(built: Any, samples: Samples) -> dict[str, float]:
@@ -31,6 +38,9 @@ def lift_metrics(built: Any, samples: Samples) -> dict[str, float]:
         lift = samples.outputs[element]["thrust"].sum(-1).max()
         out["vehicle_thrust_max_n"] = max(out.get("vehicle_thrust_max_n", 0.0), float(lift))
     out |= _clearance(built, samples, names)
+    pressed = downloads(built, samples)
+    if pressed:
+        out["download_max_n"] = max(pressed.values())
     followed = None
     if scenario.team is not None:
         followed = scenario.team.load
@@ -43,6 +53,45 @@ def lift_metrics(built: Any, samples: Samples) -> dict[str, float]:
         row = samples.tracked.index(followed)
         goal = (np.asarray(x)[-1, row] for x in (samples.target.p_W, samples.target.q_WB))
         out |= load_metrics(samples.time, bodies.p_WB[:, load], bodies.q_WB[:, load], *goal)
+    return out
+
+
+def downloads(built: Any, samples: Samples) -> dict[str, float]:
+    """The largest force [N] with which the rotors' jets press each load down; nothing where jets do not count."""
+    element = built.system.elements.get("downwash")
+    if element is None:
+        return {}
+    most = samples.outputs["downwash"]["download"].max(0)
+    return {built.scenario.bodies[body]: float(force) for body, force in zip(element.bodies, most, strict=True)}
+
+
+def download_warnings(built: Any, samples: Samples) -> list[str]:
+    """Loads on which the jets press with more than a fifth of their weight."""
+    out = []
+    for name, force in downloads(built, samples).items():
+        share = force / (float(rigid_of(built.scenario.loads[name]).mass) * built.scenario.environment.gravity)
+        if share > PRESSED:
+            out.append(
+                f"the rotors' jets press {name!r} down with up to {force:.3g} N, {share:.2g} times its weight: longer cables, vehicles "
+                'further apart, or environment.downwash = "off"'
+            )
+    return out
+
+
+def stretched_at_start(scenario: Scenario) -> list[str]:
+    """Cables that are much longer than unstretched where the bodies start."""
+    poses, ends, out = poses_of(scenario), ends_of(scenario), []
+    for name, cable in scenario.cables.items():
+        upper, lower = (
+            point if body == WORLD else poses[body].point(point)
+            for body, point in ((cable.upper, ends[name][2]), (cable.lower, ends[name][3]))
+        )
+        stretch = float(np.linalg.norm(upper - lower)) / cable.length - 1.0
+        if stretch > STRETCHED:
+            out.append(
+                f"cable {name!r} starts stretched by {100 * stretch:.3g} %, {stretch * cable.length:.3g} m more than its length of "
+                f"{cable.length:g} m: bring its ends nearer to one another, or start the vehicle with initial.over alone"
+            )
     return out
 
 

@@ -177,6 +177,9 @@ def _put_models_in(tables: dict[str, Any], source: str, folder: Path, depth: int
         for given, other in (("rotors", "layout"), ("layout", "rotors")):
             if given in table:
                 below.pop(other, None)
+        # Where the model stands in a file of its own says nothing about a place above a cable.
+        if isinstance(table.get("initial"), dict) and "over" in table["initial"] and isinstance(below.get("initial"), dict):
+            below["initial"].pop("position", None)
         merged = _merge(below, table)
         del merged["model"]
         parent[key] = merged

@@ -28,7 +28,7 @@ from .build import Built
 from .environment import NoWind as NoWindSpec
 from .events import CutEvent, GustEvent, ImpulseEvent, PushEvent, RotorFailureEvent, TargetEvent, WinchEvent
 from .fly import Flight, options
-from .lift_report import lift_metrics
+from .lift_report import download_warnings, lift_metrics, stretched_at_start
 from .loader import LoadedScenario
 from .places import rotor_groups
 from .scenario import Scenario
@@ -65,11 +65,12 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
         "run_s": flight.run_s,
         "real_time_factor": flown / max(flight.run_s, 1e-9),
     }
+    found = metrics_of(run, built, targets, samples)
     summary = {
         "status": run.status_name,
         "diagnosis": None if wrong is None else wrong.message,
-        "metrics": metrics_of(run, built, targets, samples),
-        "warnings": [*warnings_before(built), *_warnings(built, samples)],
+        "metrics": found,
+        "warnings": [*warnings_before(built), *_warnings(built, samples, found)],
         "timings": {name: float(f"{value:.4g}") for name, value in timings.items()},
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
         "seed": scenario.run.seed,
@@ -79,13 +80,18 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
     return Record(dataset, summary)
 
 
+DRIFT = 0.01
+"""Relative drift of the energy account above which a run is warned about."""
+
+
 def warnings_before(built: Built) -> list[str]:
-    """What can be said against a run before it is flown: a step that its fastest part does not stand."""
+    """What can be said against a run before it is flown: first a step that its fastest part does not stand, then stretched cables."""
+    stretched = stretched_at_start(built.scenario)
     step, (limit, name) = built.scenario.run.step, largest_step(built)
     if limit is None or step <= limit:
-        return []
+        return stretched
     when = " while it touches the ground" if name == "contact" else ""
-    return [f"run.step = {step:g} s is longer than {limit:.3g} s, the largest with which {name!r} is stable{when}"]
+    return [f"run.step = {step:g} s is longer than {limit:.3g} s, the largest with which {name!r} is stable{when}", *stretched]
 
 
 def largest_step(built: Built) -> tuple[float | None, str]:
@@ -102,9 +108,12 @@ def largest_step(built: Built) -> tuple[float | None, str]:
     return (radius / rates[name] if rates[name] > 0 and radius != float("inf") else None), name
 
 
-def _warnings(built: Built, samples: Samples) -> list[str]:
-    """Where the rotors left what their model describes, in sentences."""
-    sentences = []
+def _warnings(built: Built, samples: Samples, found: dict[str, float]) -> list[str]:
+    """Where the rotors left what their model describes, what presses loads down, and an energy account that is not closed; sentences."""
+    sentences = download_warnings(built, samples)
+    drift = found.get("energy_drift_rel", 0.0)
+    if drift > DRIFT:
+        sentences.append(f"energy drifts by {100 * drift:.3g} % of what was there or flowed: give a smaller run.step")
     for element, names in rotor_groups(built.scenario).items():
         labels = [f"{name}/{i + 1}" for name in names for i in range(built.crafts[name].count)]
         sentences += validity_warnings(samples.time, samples.outputs[element], labels)
