@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 design = App(name="design", help="Find a vehicle by optimisation.")
 
+LINE_EVERY = 10.0  # s
+
 Solver = Literal["slsqp", "nlopt", "ipopt"]
 Objective = Literal["size", "condition", "sigma", "force", "torque", "power", "mass"]
 
@@ -66,6 +68,8 @@ def manipulator(
         raise UserError(f"--workers is {workers}: expected 1 to 1024")
     if evaluations is not None and evaluations < 1:
         raise UserError(f"--evaluations is {evaluations}: expected 1 or more")
+    if seed < 0:
+        raise UserError(f"--seed is {seed}: expected 0 or more")
     import os
 
     from skycrane.runtime import configure
@@ -122,8 +126,9 @@ class _Bar:
             TextColumn("{task.completed:.0f}/{task.total:.0f} s"),
             TimeElapsedColumn(),
         )
-        self.bar = Progress(*columns, console=screen, transient=True)
+        self.bar = Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
         self.task = self.bar.add_task("starting", total=budget)
+        self.screen, self.phase, self.said = screen, "", 0.0
 
     def __enter__(self) -> _Bar:
         self.bar.__enter__()
@@ -135,6 +140,10 @@ class _Bar:
     def show(self, phase: str, done: int, planned: int, best: float | None, used: float) -> None:
         found = "" if best is None else f", best {best:.4f}"
         self.bar.update(self.task, completed=min(used, self.budget), description=f"{phase} {done}/{planned}{found}")
+        # Where nobody sees a bar, a line for each phase and now and then.
+        if not self.screen.is_terminal and (phase != self.phase or used >= self.said + LINE_EVERY):
+            self.screen.print(f"{used:.0f} s of {self.budget:.0f} s: {phase} {done}/{planned}{found}", soft_wrap=True)
+            self.phase, self.said = phase, used
 
 
 def _report(screen: Console, facts: dict[str, Any], out: Path) -> None:

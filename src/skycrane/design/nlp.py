@@ -183,7 +183,7 @@ def _ipopt(rows, x, low, high, iterations, tolerance) -> np.ndarray:
     unknown = casadi.MX.sym("x", n)
     found = values(unknown)
     options = {
-        "print_time": False, "ipopt": {
+        "print_time": False, "show_eval_warnings": False, "ipopt": {
             "print_level": 0, "sb": "yes", "max_iter": iterations, "tol": max(tolerance, 1e-8), "hessian_approximation": "limited-memory",
         },
     }  # fmt: skip

@@ -115,25 +115,34 @@ class Problem:
             raise DesignError(f"objective {self.objective!r}: expected one of {', '.join(OBJECTIVES)}")
         if self.condition_of not in ("", "six", "all"):
             raise DesignError(f"condition_of {self.condition_of!r}: expected 'six' or 'all'")
-        if self.condition_max is not None and self.condition_max <= 1:
+        if self.condition_max is not None and not self.condition_max > 1:
             raise DesignError(f"condition_max is {self.condition_max:g}: expected more than 1")
         if self.one_failed and self.rotors < 8:
             raise DesignError("seven rotors cannot hold an attitude when one of them fails: give 8 or more for one_failed")
         if self.failed_margin > 0 and not self.one_failed:
             raise DesignError("failed_margin says what is left when a rotor fails: ask for one_failed too")
         for name in ("failed_margin", "clearance", "end_effector_clearance", "body_clearance", "sigma_min"):
-            if getattr(self, name) < 0:
+            if not 0 <= getattr(self, name) < np.inf:
                 raise DesignError(f"{name} is {getattr(self, name):g}: expected 0 or more")
-        for name in ("thrust_max", "weight_min", "moment_ratio"):
-            if not getattr(self, name) > 0:
-                raise DesignError(f"{name} is {getattr(self, name):g}: expected more than 0")
-        if not 0 <= self.reach[0] <= self.reach[1]:
-            raise DesignError(f"reach is {self.reach}: expected the smaller distance first")
+        for name in ("thrust_max", "weight_min", "moment_ratio", "disk_radius", "boom_radius", "size_max"):
+            value = getattr(self, name)
+            if value is not None and not (value > 0 and np.isfinite(value)):
+                raise DesignError(f"{name} is {value:g}: expected more than 0")
+        if not 0 <= self.reach[0] <= self.reach[1] or not self.reach[1] > 0:
+            raise DesignError(f"reach is {self.reach}: expected two distances in m, the smaller one first")
+        if self.box is not None and not all(edge > 0 for edge in self.box):
+            raise DesignError(f"box is {tuple(self.box)}: expected three half edges in m, each more than 0")
         if self.spins is not None and (len(self.spins) != self.rotors or any(s not in (1, -1) for s in self.spins)):
             raise DesignError(f"spins {self.spins}: expected {self.rotors} numbers, each 1 or -1")
         rotors = [*self.fixed, *(k for i, j, _ in self.mirrored for k in (i, j))]
-        if any(not 0 <= k < self.rotors for k in rotors) or any(axis not in (0, 1, 2) for *_, axis in self.mirrored):
-            raise DesignError(f"rotors are numbered 0 to {self.rotors - 1} and mirror axes 0 to 2")
+        for k in rotors:
+            if not 0 <= k < self.rotors:
+                raise DesignError(f"there is no rotor {k + 1}: they are numbered 1 to {self.rotors} in mirrors (such as 1-2:y) and places")
+        for k, (_, direction) in self.fixed.items():
+            if not np.linalg.norm(direction) > 0:
+                raise DesignError(f"rotor {k + 1} is given the direction {tuple(direction)}: expected a vector that is not zero")
+        if any(axis not in (0, 1, 2) for *_, axis in self.mirrored):
+            raise DesignError("the axis of a mirror is x, y or z, such as 1-2:y")
         if any(len(task) != 6 for task in self.tasks):
             raise DesignError("a task is a wrench: three forces and three moments")
 

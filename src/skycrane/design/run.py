@@ -80,8 +80,12 @@ def run(
     best = _first_sound(problem, outcome, chosen)
     base = None
     if baseline:
+        if progress is not None:
+            progress("pattern search for comparison", 0, 1, None, time.monotonic() - began)
         found = pattern_search(problem, budget=BASELINE_SHARE * budget, seed=seed)
         base = candidate(problem, found, check(problem, found), found.evaluations, found.wall_s)
+    if progress is not None:
+        progress("checks and pictures", 0, 1, None, time.monotonic() - began)
     comparison = compare(
         effectiveness(best.position, best.direction, problem.spin, problem.moment_ratio, best.facts.com), best.facts.mass * GRAVITY
     )
