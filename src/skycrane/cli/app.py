@@ -27,4 +27,4 @@ app.command(sweep.sweep)
 
 def errors() -> Console:
     """Where messages to the user go; made late, so that a redirected standard error is seen."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, emoji=False)

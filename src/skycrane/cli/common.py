@@ -41,4 +41,4 @@ def console(quiet: bool = False) -> Console:
     """Standard output, or nothing."""
     from rich.console import Console
 
-    return Console(highlight=False, quiet=quiet)
+    return Console(highlight=False, quiet=quiet, emoji=False)
