@@ -22,7 +22,7 @@ jit_once = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 
 QUAD = Rigid.create(0.755, [0.00577, 0.00577, 0.0105])
 BOX = Rigid.create(2.0, [1.7133, 0.9667, 2.6667])
 CORNERS = np.array([[1.2, 1.6, 0.2], [1.2, -1.6, 0.2], [-1.2, 1.6, 0.2], [-1.2, -1.6, 0.2]])
-SEED_ROPE = Rope.of_segments(5, 0.5, 2e4, 20.0, 0.01)  # seed 001: K 20 kN/m, b 20 N s/m, 10 g, 0.5 m
+SEED_ROPE = Rope.of_segments(5, 0.5, 2e4, 20.0, 0.01)  # arXiv 2305.09175: K 20 kN/m, b 20 N s/m, 10 g, 0.5 m
 
 
 @partial(jax.jit, static_argnums=0, compiler_options={"xla_backend_optimization_level": 1})

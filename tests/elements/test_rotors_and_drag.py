@@ -109,7 +109,7 @@ def test_commands_beyond_the_limits_and_failed_rotors():
 
 
 def test_hover_speed_of_the_tutorial_quadrotor():
-    """700.357052 rad/s holds 2 kg with k_F = 1e-5 (seed 002)."""
+    """700.357052 rad/s holds 2 kg with k_F = 1e-5."""
     system = free_body(
         2.0, (0.015, 0.015, 0.0225), elements={"gravity": Gravity(), "rotors": Rotors.create((0,), POSITIONS, UP, SPINS, 1e-5, 1e-7)}
     )
@@ -125,7 +125,7 @@ def drag_system(cd_area, center=None, wind=None, elements=None, density=1.225):
 
 
 def test_terminal_descent_of_the_tutorial_quadrotor():
-    """All rotors at 500 rad/s, released at rest: 20.887 m/s down (seed 002; C_D A = 1.6 * 0.0225 m^2)."""
+    """All rotors at 500 rad/s, released at rest: 20.887 m/s down (C_D A = 1.6 * 0.0225 m^2)."""
     elements = {"gravity": Gravity(), "rotors": Rotors.create((0,), POSITIONS, UP, SPINS, 1e-5, 1e-7)}
     system = drag_system([0.036] * 3, elements=elements)
     run = simulate(

@@ -41,7 +41,7 @@ def directions(al, ph):
 
 
 def test_taut_equations_agree_with_euler_and_lagrange():
-    """In the coordinates (x, y, z, elevation, azimuth) of seed 004: by automatic differentiation of the Lagrangian, and by its matrices
+    """In the coordinates (x, y, z, elevation, azimuth) of Kourani and Daher: by differentiation of the Lagrangian, and by its matrices
     with the signs corrected; accelerations of both bodies and the tension agree to 1e-9."""
     rng = np.random.default_rng(7)
     added = np.zeros((2, 6, 6))

@@ -12,7 +12,7 @@ RNG = np.random.default_rng(1)
 
 
 def test_the_seeds_loads():
-    """Seed 001's plate (its table has the numbers of a 3 kg plate, x and y swapped) and cone (2.1 is about the base, 0.975 about the
+    """arXiv 2305.09175's plate (its table: numbers of a 3 kg plate, x and y swapped) and cone (2.1 is about the base, 0.975 about the
     centre of mass)."""
     np.testing.assert_allclose(np.diag(box(2.0, (2.4, 3.2, 0.2)).inertia_B), [1.7133, 0.9667, 2.6667], atol=5e-5)
     np.testing.assert_allclose(np.diag(box(3.0, (2.4, 3.2, 0.2)).inertia_B), [2.57, 1.45, 4.0], atol=5e-4)

@@ -1,4 +1,4 @@
-"""The plant against the record of seed 004's authors: their thrust command and UAV attitude in, their tension and buoy velocity out.
+"""The plant against the record of Kourani and Daher: their thrust command and UAV attitude in, their tension and buoy velocity out.
 
 With the errors of their program switched on (see :mod:`skycrane.elements.slaved`), since the record contains them.
 """

@@ -1,4 +1,4 @@
-"""Seed 001's own coordinates: Euler-Lagrange equations of n vehicles, elastic links and a load, against the Cartesian chains.
+"""arXiv 2305.09175's own coordinates: Euler-Lagrange equations of n vehicles, elastic links and a load, against the Cartesian chains.
 
 The equations of arXiv 2305.09175 in z-down axes, with their misprints put right (``M_ij`` of the double sums is ``Mc_min(j,k)``, link
 directions un-squared, signs of the length equation), solved densely for the 6 + 4 n m accelerations of load position, load rate, link

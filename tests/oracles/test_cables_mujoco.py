@@ -61,7 +61,7 @@ def test_swinging_chain(spread, damping, atol):
 
 
 def test_a_load_on_cables():
-    """Seed 001's rope, three vehicles, a swinging box; thrusts are constant."""
+    """arXiv 2305.09175's rope, three vehicles, a swinging box; thrusts are constant."""
     points = np.array([[0.6, 0.0, 0.1], [-0.3, 0.5, 0.1], [-0.3, -0.5, 0.1]])
     system = lift(points=points)
     state = lift_start(system)

@@ -54,7 +54,7 @@ def test_hover_at_the_end_carries_the_weight(flights):
 
 @pytest.mark.slow
 def test_a_push_shakes_the_cone_more_than_the_box():
-    """Figure 8 of seed 001."""
+    """Figure 8 of arXiv 2305.09175."""
 
     def largest_angle(name):
         data = flown(name).dataset

@@ -19,7 +19,7 @@ from tests.scenario.test_docs import EXAMPLES
 
 def test_the_step_is_judged_before_the_start():
     """Case 33: above the limit of stiffness and damping the largest safe step is told before anything moves; below it nothing is."""
-    limit = 4.6e-4  # s, of seed 001's cables with RK4
+    limit = 4.6e-4  # s, of arXiv 2305.09175's cables with RK4
     (said,) = warnings_before(build(load("lift-box", ["run.integrator='rk4'"]).scenario))
     assert "cables" in said
     told = [float(word.rstrip(".,;")) for word in said.split() if word[0].isdigit() or word.startswith("0.")]

@@ -1,4 +1,4 @@
-"""The linearly implicit method: the same step by a dense solve, its order, and the cables of seed 001 at ten times RK4's step."""
+"""The linearly implicit method: the same step by a dense solve, its order, and the cables of arXiv 2305.09175 at ten times RK4's step."""
 
 import jax
 import jax.numpy as jnp
@@ -188,7 +188,7 @@ def test_one_step_equals_a_dense_solve(name):
 
 @pytest.fixture(scope="module")
 def swinging():
-    """Seed 001's lift with the load swinging, and the truth every 0.5 s for 20 s: RK4 at 0.1 ms, a twentieth of the method's step."""
+    """arXiv 2305.09175's lift with the load swinging, and the truth every 0.5 s for 20 s: RK4 at a twentieth of the step."""
     system = lift()
     start = lift_start(system)
     states, state = [start], start

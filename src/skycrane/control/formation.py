@@ -1,4 +1,4 @@
-"""Formation control of a team that carries a load: the three loops of seed 001 (arXiv 2305.09175, section 4).
+"""Formation control of a team that carries a load: the three loops of arXiv 2305.09175 (section 4).
 
 With r, v of the n vehicles, r_l, v_l of the load and r_d, v_d where it should be (world axes, z up):
 

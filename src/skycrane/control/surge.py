@@ -1,4 +1,4 @@
-"""Control of a UAV that tows a buoy on a tether by its surge speed: the directional surge-velocity control system of seed 004.
+"""Control of a UAV that tows a buoy on a tether by its surge speed: the directional surge-velocity control system of Kourani and Daher.
 
 The tether runs from the buoy to the UAV with length r, elevation al and azimuth ph, along ``e_r``, with ``e_al`` and ``e_ph`` across
 (r_b'' the buoy's acceleration, m the UAV's mass, psi the buoy's yaw, nu its velocity along its axes).  With

@@ -1,4 +1,4 @@
-"""Instruments of a UAV that tows a buoy, with the noise and rates of seed 004, and an estimator of positions and velocities.
+"""Instruments of a UAV that tows a buoy, with the noise and rates of Kourani and Daher, and an estimator of positions and velocities.
 
 The buoy has satellite positioning (20 Hz, variance 5e-4 m^2) and an accelerometer (1e-4 m^2/s^4, every tick), the UAV an accelerometer and
 a camera that sees the buoy: angles (100 Hz, 1e-5 rad^2) and range (1e-3 m^2).  Attitudes count as known.  With a_m the measured

@@ -138,7 +138,8 @@ def _solid(body: dict[str, Any]) -> Solid:
     least = {field.name for field in fields(SOLIDS[kind]) if field.default is MISSING}
     if not least <= set(values) <= keys:
         raise DesignError(
-            f"a {kind} with {', '.join(values) or 'nothing'}: expected {', '.join(sorted(least))}, and perhaps {', '.join(sorted(keys - least))}"
+            f"a {kind} with {', '.join(values) or 'nothing'}: expected {', '.join(sorted(least))}, "
+            f"and perhaps {', '.join(sorted(keys - least))}"
         )
     return SOLIDS[kind](**{key: _amount(key, v) if key == "radius" else v if key == "rotation" else _three(v) for key, v in values.items()})
 

@@ -5,7 +5,7 @@ Segment j of m joins node j-1 to node j (0 and m are the ends on the bodies); wi
     T_j = max(0, k (l - L) + c (l' - L'))   where l > L, else 0          (spring and damper side by side; a cable never pushes)
     m_j a_j = P_(j+1) - P_j + weight + drag + ground,     P_j = T_j e_j + bending
 
-This is the model of seed 001 (arXiv 2305.09175, eqs. 1-12) in Cartesian nodes, whose mass matrix is diagonal, so that a call costs a
+This is the model of arXiv 2305.09175 (eqs. 1-12) in Cartesian nodes, whose mass matrix is diagonal, so that a call costs a
 number of operations proportional to the number of nodes.  Bending (optional) is the energy B/L (1 - e_j . e_(j+1)) of each inner node, B
 = E I, that is p_j = -dV/de_j / l; drag acts on each segment, across and along it apart, half on either end (Morison's form without added
 mass), in air and in water, which also carries it.

@@ -1,4 +1,4 @@
-"""The buoy of seed 004: a box that heaves, surges, sways and yaws, with roll and pitch taken from the slope of the sea.
+"""The buoy of Kourani and Daher: a box that heaves, surges, sways and yaws, with roll and pitch taken from the slope of the sea.
 
     h_im = clip(zeta - z + h/2, 0, h),    F = rho g l w h_im e_z - R D R^T (v - v_w)
     D_ii = 1/2 rho C_S (2 l h_im + l w) |v_i| + b_ii,    C_S = 0.075/(log10 Re - 2)^2,    Re = max(|v_i| l/nu, 5e4)
@@ -122,7 +122,7 @@ class SlavedBuoy(AbstractElement):
 
 
 class SourceAzimuth(AbstractElement):
-    """An element's push on a tethered vehicle, with the error of seed 004's eq. (D17), for comparison with its records.
+    """An element's push on a tethered vehicle, with the error of Kourani and Daher's eq. (D17), for comparison with its records.
 
     There the azimuth of a taut tether is driven by ``L e_ph . F`` instead of ``L cos(al) e_ph . F``, F being the thrust.  The excess is a
     pair of forces ``+-(1/cos(al) - 1) (e_ph . F) e_ph`` on vehicle and buoy, while the tether is taut.

@@ -102,7 +102,7 @@ class Tether(AbstractConstraint):
 
 
 class LeverTether(AbstractConstraint):
-    """A tether that pulls at the centres of two bodies but turns body A as if it were hooked on a lever: the model of seed 004.
+    """A tether that pulls at the centres of two bodies but turns body A as if it were hooked on a lever: the model of Kourani and Daher.
 
     ``tether`` has no offsets.  ``lever`` m: the hook lies so far ahead of body A's centre and turns it in yaw alone.  ``coupling`` m: a
     yaw moment for each newton of upward pull, which only the source's own program has (its inertia is not a matrix).

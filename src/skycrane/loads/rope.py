@@ -1,7 +1,7 @@
 """Ropes by their material, and the cables that are made of them.
 
 A rope of length L in m segments: each has the stiffness k = EA m/L, and its mass is lumped at nodes.  ``lumps = "half"`` puts half a
-segment's mass on either end of it, so that both bodies carry half a segment; ``"lower"`` puts all of it on the lower end, as in seed 001
+segment's mass on either end of it, so both bodies carry half a segment; ``"lower"`` puts all of it on the lower end, as in arXiv 2305.09175
 (arXiv 2305.09175), so that the lower body carries a whole segment's mass.
 
 A damping ratio zeta is that of two segments' masses swinging against each other at the rate sqrt(4 k/m_s) of the fastest mode of a long
@@ -89,7 +89,7 @@ class Rope(eqx.Module):
 
     @classmethod
     def of_segments(cls, segments: int, length: float, stiffness: float, damping: float, mass: float, lumps: Lumps = "lower") -> Rope:
-        """From the numbers of one segment, as seed 001 gives them: length [m], stiffness [N/m], damping [N s/m], mass [kg]."""
+        """From the numbers of one segment, as arXiv 2305.09175 gives them: length [m], stiffness [N/m], damping [N s/m], mass [kg]."""
         return cls(segments * length, stiffness * length, damping, mass / length, segments=segments, lumps=lumps)
 
     @property

@@ -47,7 +47,7 @@ class CableNumbers(Spec):
 
 
 class SegmentNumbers(Spec):
-    """A cable by the numbers of one of its segments, as in seed 001."""
+    """A cable by the numbers of one of its segments, as in arXiv 2305.09175."""
 
     kind: Literal["segments"]
     stiffness: Annotated[Number, Field(gt=0, le=1e12), Unit("N/m")] = Field(description="of the spring of one segment")
@@ -93,7 +93,7 @@ class CableSpec(Spec):
     segments: Annotated[Count, Field(ge=1, le=MAX_SEGMENTS)] = Field(default=5, description="of the chain")
     material: MaterialSpec = Field(description="stiffness, damping and mass")
     lumps: Literal["half", "lower"] = Field(
-        default="half", description="a segment's mass goes half to either end of it, or all to its lower end (as in seed 001)"
+        default="half", description="a segment's mass goes half to either end of it, or all to its lower end (as in arXiv 2305.09175)"
     )
     drag: CableDragSpec | None = Field(default=None, description="leave out for none")
     on_ground: Flag = Field(default=False, description="whether its nodes lie on the ground where they touch it")

@@ -22,7 +22,7 @@ class TeamSpecBase(Spec):
 
 
 class FormationGainsSpec(Spec):
-    """Gains of the three loops of seed 001; along world axes, or about body axes."""
+    """Gains of the three loops of arXiv 2305.09175; along world axes, or about body axes."""
 
     position: Integral3 = Field(default=(0.7, 0.7, 1.0), description="K_r, part of the load's error that moves the leader point")
     integral: Integral3 = Field(default=(0.0, 0.0, 0.0), description="K_i, 1/s")
@@ -37,7 +37,7 @@ class FormationGainsSpec(Spec):
 
 
 class FormationTeam(TeamSpecBase):
-    """Sliding-mode formation over a communication graph, as in seed 001: each vehicle keeps its place above its cable."""
+    """Sliding-mode formation over a communication graph, as in arXiv 2305.09175: each vehicle keeps its place above its cable."""
 
     kind: Literal["formation"]
     edges: tuple[Edge, ...] | None = Field(default=None, description="pairs of vehicles that hear each other; by default a ring")

@@ -151,7 +151,7 @@ class BuoySpec(Spec):
     com_height: Coordinate | None = Field(default=None, description="centre of mass above the reference point: ballast")
     model: Literal["floating", "source"] = Field(
         default="floating",
-        description="six degrees of freedom, or seed 004's box that takes roll and pitch from the slope of the sea",
+        description="six degrees of freedom, or Kourani and Daher's box that takes roll and pitch from the slope of the sea",
     )
     added_mass: Six | None = Field(default=None, description="kg and kg m^2; estimated from the shape without it")
     added_matrix: Matrix | None = Field(default=None, description="in place of `added_mass`: 6 rows of 6, from a panel code")
@@ -165,7 +165,7 @@ class BuoySpec(Spec):
     )
     deck: Flag = Field(default=False, description="whether loads can stand on its top")
     points: dict[Name, Position] = Field(default={}, description="named points, body axes, for cables and tethers")
-    compat: Flag = Field(default=False, description="with the errors of seed 004's program, for comparison; needs `source`")
+    compat: Flag = Field(default=False, description="with the errors of Kourani and Daher's program, for comparison; needs `source`")
     visual: VisualSpec = Field(default=VisualSpec(), description="how it is drawn")
     initial: BuoyInitialSpec = Field(default=BuoyInitialSpec(), description="the state to start from")
 
@@ -206,12 +206,13 @@ class TetherSpec(Spec):
     length: Length = Field(description="of the tether")
     breaking_tension: Annotated[Number, Field(gt=0, le=1e9), Unit("N")] | None = Field(default=None, description="never breaks without it")
     lever: Annotated[Number, Field(ge=0, le=100), Unit("m")] | None = Field(
-        default=None, description="pulls at the reference points, and turns the lower body in yaw as if hooked so far ahead (seed 004)"
+        default=None,
+        description="pulls at the reference points, and turns the lower body in yaw as if hooked so far ahead (Kourani and Daher)",
     )
 
 
 class SurgeGainsSpec(Spec):
-    """Proportional, integral and derivative gains of the loops of surge control; those of seed 004 where left out."""
+    """Proportional, integral and derivative gains of the loops of surge control; those of Kourani and Daher where left out."""
 
     length: tuple[Number, Number, Number] | None = Field(default=None, description="of the tether while slack: 1/s^2, 1/s^3, 1/s")
     elevation: tuple[Number, Number, Number] | None = Field(default=None, description="1/s^2, 1/s^3, 1/s")
@@ -225,7 +226,7 @@ class SurgeControl(Spec):
     kind: Literal["surge"]
     tether: Name = Field(description="that it tows by; the vehicle at its upper end, the buoy at its lower")
     law: Literal["source", "incremental"] = Field(
-        default="source", description="of seed 004, or one that measures tension and acceleration in place of a model of the water"
+        default="source", description="of Kourani and Daher, or one that measures tension and acceleration in place of a model of the water"
     )
     share: Share = Field(default=1.0, description="part of the towing force that this vehicle takes, if several tow")
     slack_length: Length | None = Field(
@@ -234,8 +235,10 @@ class SurgeControl(Spec):
     thrust_max: Annotated[Number, Field(gt=0, le=1e6), Unit("N")] | None = Field(
         default=None, description="0.9 of what the rotors give together without it"
     )
-    noisy: Flag = Field(default=False, description="whether it sees the instruments of seed 004 with their noise instead of the true state")
-    gains: SurgeGainsSpec = Field(default=SurgeGainsSpec(), description="where those of seed 004 do not suit")
+    noisy: Flag = Field(
+        default=False, description="whether it sees the instruments of Kourani and Daher with their noise instead of the true state"
+    )
+    gains: SurgeGainsSpec = Field(default=SurgeGainsSpec(), description="where those of Kourani and Daher do not suit")
     measure_from: Annotated[Number, Field(ge=0, le=1e6), Unit("s")] = Field(default=35.0, description="from which on the metrics count")
 
 

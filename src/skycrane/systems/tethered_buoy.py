@@ -1,4 +1,4 @@
-"""The tethered UAV and buoy of seed 004, with the numbers of its authors' record C1: bodies ``uav`` and ``buoy``, tether ``tether``.
+"""The tethered UAV and buoy of Kourani and Daher, with the numbers of their record C1: bodies ``uav`` and ``buoy``, tether ``tether``.
 
 The record's UAV weighs 5.0 kg with inertia diag(0.160, 0.160, 0.220) and four rotors of 30 N with a lag of 0.05 s; arm, torque coefficient
 and rotor speed are this library's choice, the record does not tell them.  The buoy is a box of 0.8 x 0.25 x 0.25 m and 12.5 kg with added

@@ -1,4 +1,4 @@
-"""Plots of a lift, as in figures 4, 5, 7 and 8 of seed 001 (arXiv 2305.09175): paths of all bodies, the load's motion, the cables."""
+"""Plots of a lift, as in figures 4, 5, 7 and 8 of arXiv 2305.09175: paths of all bodies, the load's motion, the cables."""
 
 from __future__ import annotations
 
