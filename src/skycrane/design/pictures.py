@@ -47,7 +47,7 @@ def layout_picture(problem: Problem, position: np.ndarray, direction: np.ndarray
         axes.locator_params(nbins=5)
         axes.set_xlabel("x, m", labelpad=8)
         axes.set_ylabel("y, m", labelpad=8)
-        axes.set_zlabel("z, m", labelpad=4)
+        axes.set_zlabel("z, m", labelpad=6)
         axes.set_box_aspect(None, zoom=0.8)  # leaves room for the labels, of which the layout engine knows nothing
     figure.savefig(file, dpi=110)
 
