@@ -1,5 +1,8 @@
 """Strict numerics for every test: float64, no silent promotion, warnings are errors (see pyproject.toml)."""
 
+import contextlib
+import ctypes
+import gc
 import os
 from pathlib import Path
 
@@ -20,6 +23,27 @@ if _fast and not os.environ.get("SKYCRANE_TESTS_OPTIMISED"):
 configure("float64")
 
 import jax
+import pytest
 
 jax.devices()  # XLA has read its flags now; programs that tests start compile as users do
 os.environ["XLA_FLAGS"] = _flags
+
+MOST_MEMORY = 3e9  # bytes of a worker, beyond which the programs that it has compiled are let go
+
+
+def _memory() -> float:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):  # not Linux
+        return 0.0
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _bounded_memory():
+    """The suite fits into the memory of a small machine: compiled programs are never given back by themselves."""
+    yield
+    if _memory() > MOST_MEMORY:
+        jax.clear_caches()
+        gc.collect()
+        with contextlib.suppress(OSError, AttributeError):  # not glibc
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
