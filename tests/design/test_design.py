@@ -267,7 +267,7 @@ def test_a_problem_from_a_file(tmp_path):
         ({"rotors": 6}, "7 to 16"), ({"objective": "beauty"}, "expected one of"), ({"condition_max": 0.5}, "more than 1"),
         ({"one_failed": True}, "8 or more"), ({"failed_margin": 1.0}, "one_failed too"),
         ({"spins": (1, 1)}, "expected 7 numbers"), ({"clearance": -1.0}, "0 or more"),
-        ({"tasks": ((1.0, 2.0),)}, "three forces"), ({"mirrored": ((0, 9, 1),)}, "numbered 0 to 6"), ({"reach": (0.5, 0.1)}, "smaller"),
+        ({"tasks": ((1.0, 2.0),)}, "three forces"), ({"mirrored": ((0, 9, 1),)}, "numbered 1 to 7"), ({"reach": (0.5, 0.1)}, "smaller"),
     ],
 )  # fmt: skip
 def test_bad_problems_are_refused(options, part):

@@ -170,12 +170,14 @@ def test_a_loop_of_one_s_own_over_the_state(monkeypatch):
 
     def flown(x):
         def step(state, i):
-            rate = {"a": jnp.sin(state["b"]) * x, "b": jnp.ones(3)}
+            nothing = 2.0 * state["empty"]
+            rate = {"a": jnp.sin(state["b"]) * x + nothing.sum(), "b": jnp.ones(3), "empty": nothing}
             return axpy(0.1, rate, state), None
 
-        return lax.scan(step, {"a": jnp.zeros(3), "b": jnp.zeros(3)}, jnp.arange(3))[0]
+        return lax.scan(step, {"a": jnp.zeros(3), "b": jnp.zeros(3), "empty": jnp.zeros((0, 2))}, jnp.arange(3))[0]
 
     close(jax.jit(lambda x: in_lanes(flown, x))(BATCH[:, 0, 0]), jax.vmap(flown)(BATCH[:, 0, 0]))
+    close(jax.jit(lambda x: by_numbers(flown, x))(0.3), flown(0.3))
 
 
 def test_much_outside_of_loops_is_left_alone(monkeypatch):

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import skycrane
+from skycrane.core.chain import WORLD
+from skycrane.elements.cables import Cables
 from skycrane.simulation import rows
 
 HEXA = skycrane.Multirotor.create(
@@ -79,3 +81,17 @@ def test_refusals():
     for mask in ([True], np.arange(3)):
         with pytest.raises(ValueError, match="mask of lanes"):
             stepper.reset(START, mask)
+
+
+@pytest.mark.parametrize("count", [None, 2])
+def test_a_memory_without_numbers(count):
+    """Of a cable of one segment, that has no nodes."""
+    one = np.ones((1, 1))
+    cable = Cables((0,), (WORLD,), np.zeros((1, 3)), np.zeros((1, 3)), 50.0 * one, one, one, one[1:], np.zeros((0, 1, 3)), one)
+    system = skycrane.System(skycrane.Bodies.create(["ball"], [1.0], [(0.1, 0.1, 0.1)]), {"cable": cable})
+    stepper = skycrane.Stepper(system, system.initial_state(position=[[0.0, 0.0, 1.5]]), step=STEP, count=count)
+    stepper.step({})
+    z = np.ravel(stepper.state.bodies.p_WB[..., 2])
+    # 25 N of spring on 1 kg
+    np.testing.assert_allclose(z, 1.5 - 0.5 * 25.0 * STEP**2, atol=2e-6)
+    assert stepper.state.memory["cable"]["nodes"].position.shape == ((0, 1, 3) if count is None else (2, 0, 1, 3))

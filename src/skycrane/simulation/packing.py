@@ -23,20 +23,23 @@ class Packing:
 
     def __init__(self, avals, lanes: int | None):
         self.avals, self.lanes = avals, lanes
-        self.types = list(dict.fromkeys(a.dtype for a in avals))
+        self.types = list(dict.fromkeys(a.dtype for a in avals if a.size))
 
     def pack(self, values: Sequence[np.ndarray]) -> list[Array]:
         out = []
         for kind in self.types:
             flat = [x for a, v in zip(self.avals, values, strict=True) if a.dtype == kind for x in v.ravel()]
-            out.append(stack(flat, self.lanes).astype(kind) if flat else jnp.zeros((0,), kind))
+            out.append(stack(flat, self.lanes).astype(kind))
         return out
 
-    def unpack(self, arrays: Sequence[Array]) -> list[np.ndarray]:
+    def unpack(self, arrays: Sequence[Array]) -> list[Any]:
         parts = {kind: numbers_of(x, 0 if self.lanes is None else 1) for kind, x in zip(self.types, arrays, strict=True)}
         used = dict.fromkeys(self.types, 0)
-        out = []
+        out: list[Any] = []
         for a in self.avals:
+            if a.size == 0:  # the memory of a cable of one segment, say
+                out.append(jnp.zeros(a.shape, a.dtype))
+                continue
             size, first = a.size, used[a.dtype]
             out.append(parts[a.dtype][first : first + size].reshape(a.shape))
             used[a.dtype] += size
@@ -45,7 +48,7 @@ class Packing:
     def join(self, arrays: Sequence[Array], leading: int = 0) -> list[Array]:
         """Of arrays (... , *shape, lanes) the packed ones (..., numbers, lanes)."""
         tail = 0 if self.lanes is None else 1
-        flat = [x.reshape(*x.shape[:leading], -1, *x.shape[x.ndim - tail :]) for x in arrays]
+        flat = [x.reshape(*x.shape[:leading], a.size, *x.shape[x.ndim - tail :]) for a, x in zip(self.avals, arrays, strict=True)]
         return [jnp.concatenate([x for a, x in zip(self.avals, flat, strict=True) if a.dtype == kind], leading) for kind in self.types]
 
     def split(self, arrays: Sequence[Array], leading: int = 0) -> list[Array]:
@@ -54,7 +57,11 @@ class Packing:
         used = dict.fromkeys(self.types, 0)
         out = []
         for a in self.avals:
-            first = used[a.dtype]
+            if a.size == 0 and a.dtype not in parts:
+                lanes = () if self.lanes is None else (self.lanes,)
+                out.append(jnp.zeros((*next(iter(parts.values())).shape[:leading], *a.shape, *lanes), a.dtype))
+                continue
+            first = used.setdefault(a.dtype, 0)
             part = lax.slice_in_dim(parts[a.dtype], first, first + a.size, axis=leading)
             out.append(part.reshape(*part.shape[:leading], *a.shape, *part.shape[leading + 1 :]))
             used[a.dtype] += a.size

@@ -368,6 +368,7 @@ def call_packed(function: Callable, packing: Packing, packed: Sequence[Array], o
         program = jex.jaxpr_as_fun(closed)
         program = program if lanes is None else jax.vmap(program, in_axes=-1, out_axes=-1)
         return packing.join(program(*packing.split(packed), *leaves))
-    given = [numbers_of(x, 0 if lanes is None else 1) if small(a) else x for a, x in zip(like, leaves, strict=True)]
+    given = [x if lanes is None else Lanes(x) for x in leaves]
+    given = [_numbers(x) if small(a) else x for a, x in zip(like, given, strict=True)]
     out = evaluate(closed.jaxpr, closed.consts, [*packing.unpack(packed), *given], lanes)
     return packing.pack([_numbers(v) for v in out])

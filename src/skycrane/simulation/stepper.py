@@ -144,7 +144,7 @@ class Stepper:
         if self.count is None:
             return self._packing.split(packed)
         apart = self._packing.split(packed, leading=1)
-        return [jnp.moveaxis(x, -1, 1).reshape(-1, *x.shape[1:-1])[: self.count] for x in apart]
+        return [jnp.moveaxis(x, -1, 1).reshape(self._blocks * x.shape[-1], *x.shape[1:-1])[: self.count] for x in apart]
 
     def _advanced(self, packed: list[Array], t: Array, command: dict) -> list[Array]:
         prepared = self.system.prepare()
