@@ -38,7 +38,7 @@ def fast_loops() -> bool:
         Whether the setting is in force.
     """
     flags = os.environ.get("XLA_FLAGS", "")
-    if "xla_cpu_small_while_loop_byte_threshold" in flags:
+    if loops_are_fast():
         return True
     if os.environ.get(OFF_SWITCH) or "xla_backend_extra_options" in flags:
         return False
@@ -53,6 +53,11 @@ def fast_loops() -> bool:
         return False
     os.environ["XLA_FLAGS"] = f"{flags} {FAST_LOOP_FLAG}".strip()
     return True
+
+
+def loops_are_fast() -> bool:
+    """Whether :func:`fast_loops`, or the user, has asked XLA for fast loops."""
+    return "xla_cpu_small_while_loop_byte_threshold" in os.environ.get("XLA_FLAGS", "")
 
 
 def cache_directory() -> Path:

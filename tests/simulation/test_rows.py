@@ -193,6 +193,14 @@ def test_much_outside_of_loops_is_left_alone(monkeypatch):
     close(jax.jit(lambda x: in_lanes(program, x))(x), jax.jit(jax.vmap(program))(x))
 
 
+def test_slow_loops_are_left_alone(monkeypatch):
+    monkeypatch.setattr(rows, "evaluate", None)
+    monkeypatch.setattr(rows, "loops_are_fast", lambda: False)
+    program = loop(BODIES["sums"])
+    close(jax.jit(lambda x: by_numbers(program, x))(X), program(jnp.asarray(X)))
+    close(jax.jit(lambda x: in_lanes(program, x))(BATCH), jax.jit(jax.vmap(program))(BATCH))
+
+
 def test_no_lanes():
     with pytest.raises(ValueError, match="no lanes"):
         map_lanes(jnp.sin, jnp.zeros((0, 2)))

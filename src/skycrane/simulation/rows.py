@@ -21,6 +21,7 @@ import numpy as np
 from jax import Array, lax
 from jax.extend import core as jex
 
+from skycrane.runtime import loops_are_fast
 from skycrane.simulation.packing import Packing, stack
 from skycrane.simulation.row_rules import ELEMENTWISE, RULES, each, numbers_of, small
 
@@ -47,7 +48,7 @@ def by_numbers(function: Callable[..., Any], *arrays: Any) -> Any:
     consts = closed.consts
     written = jex.jaxpr_as_fun(closed)
     out_structure = jax.tree.structure(shape)
-    if not 0 < operations(closed.jaxpr) <= BUDGET:
+    if not _pays() or not 0 < operations(closed.jaxpr) <= BUDGET:
         return jax.tree.unflatten(out_structure, written(*leaves))
 
     def values(consts, leaves):
@@ -75,9 +76,14 @@ def in_lanes(function: Callable[..., Any], batch: Any) -> Any:
         return [jnp.moveaxis(_dense(v, lanes), -1, 0) for v in out]
 
     # Here what is outside loops is taken apart as well.
-    if not 0 < operations(closed.jaxpr) <= BUDGET or _operations(closed.jaxpr) > 2 * BUDGET:
+    if not _pays() or not 0 < operations(closed.jaxpr) <= BUDGET or _operations(closed.jaxpr) > 2 * BUDGET:
         return jax.tree.unflatten(out_structure, mapped(closed.consts, leaves))
     return jax.tree.unflatten(out_structure, _valued_by(values, mapped)(closed.consts, leaves))
+
+
+def _pays() -> bool:
+    """Many operations on single numbers are fast only where XLA compiles a loop over them into one function."""
+    return loops_are_fast() and jax.default_backend() == "cpu"
 
 
 def _with_consts(closed, consts) -> Callable[..., list]:
@@ -364,7 +370,7 @@ def call_packed(function: Callable, packing: Packing, packed: Sequence[Array], o
     end = None if lanes is None else -1
     like = [jax.ShapeDtypeStruct(x.shape[:end], x.dtype) for x in leaves]
     closed = jax.make_jaxpr(lambda state, rest: function(state, jax.tree.unflatten(structure, rest)))(packing.avals, like)
-    if _operations(closed.jaxpr) > BUDGET:
+    if not _pays() or _operations(closed.jaxpr) > BUDGET:
         program = jex.jaxpr_as_fun(closed)
         program = program if lanes is None else jax.vmap(program, in_axes=-1, out_axes=-1)
         return packing.join(program(*packing.split(packed), *leaves))
