@@ -132,6 +132,7 @@ def _ipopt(rows, x, low, high, iterations, tolerance) -> np.ndarray:
             stopped.append(stop)
         return np.full(1 + m, np.nan), np.full((1 + m, n), np.nan)
 
+    # The names of the methods are those that CasADi calls.
     class Derivative(casadi.Callback):
         def __init__(self):
             casadi.Callback.__init__(self)

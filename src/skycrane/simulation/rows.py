@@ -45,19 +45,17 @@ def by_numbers(function: Callable[..., Any], *arrays: Any) -> Any:
     """``function(*arrays)``, its loops evaluated number by number where they are small enough.  Trees of arrays in and out."""
     leaves, structure = jax.tree.flatten(arrays)
     closed, shape = jax.make_jaxpr(lambda *flat: function(*jax.tree.unflatten(structure, flat)), return_shape=True)(*leaves)
-    consts = closed.consts
-    written = jex.jaxpr_as_fun(closed)
     out_structure = jax.tree.structure(shape)
-    if not _pays() or not 0 < operations(closed.jaxpr) <= BUDGET:
-        return jax.tree.unflatten(out_structure, written(*leaves))
+
+    def written(consts, leaves):
+        return _with_consts(closed, consts)(*leaves)
 
     def values(consts, leaves):
         return [_plain(v) for v in evaluate(closed.jaxpr, consts, leaves, None)]
 
-    def arrays_as_written(consts, leaves):
-        return _with_consts(closed, consts)(*leaves)
-
-    return jax.tree.unflatten(out_structure, _valued_by(values, arrays_as_written)(consts, leaves))
+    small_enough = _pays() and 0 < operations(closed.jaxpr) <= BUDGET
+    call = _valued_by(values, written) if small_enough else written
+    return jax.tree.unflatten(out_structure, call(closed.consts, leaves))
 
 
 def in_lanes(function: Callable[..., Any], batch: Any) -> Any:
