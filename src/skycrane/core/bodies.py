@@ -11,11 +11,12 @@ State and forces are kept in mixed axes: velocity and force in world axes, angul
 from __future__ import annotations
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from skycrane.math.checks import concrete
+from skycrane.math.checks import concrete, known, placed
 from skycrane.math.components import Mat3, Vec3
 from skycrane.math.linalg import invert_spd
 
@@ -138,12 +139,12 @@ class Bodies(eqx.Module):
         """
         names = tuple(names)
         nb = len(names)
-        mass = jnp.asarray(mass, dtype=jnp.result_type(float))
-        com_B = jnp.zeros((nb, 3)) if com_B is None else jnp.asarray(com_B, dtype=mass.dtype)
-        inertia_B = jnp.asarray(inertia_B, dtype=mass.dtype)
+        dtype = jnp.result_type(float)
+        mass, inertia_B = known(mass, dtype), known(inertia_B, dtype)
+        com_B = np.zeros((nb, 3), dtype) if com_B is None else known(com_B, dtype)
         if inertia_B.shape == (nb, 3):
-            inertia_B = inertia_B[:, :, None] * jnp.eye(3)
-        added = None if added is None else jnp.asarray(added, dtype=mass.dtype)
+            inertia_B = inertia_B[:, :, None] * np.eye(3, dtype=dtype)
+        added = None if added is None else known(added, dtype)
         for what, array, shape in (
             ("mass", mass, (nb,)),
             ("com_B", com_B, (nb, 3)),
@@ -152,20 +153,18 @@ class Bodies(eqx.Module):
         ):
             if array is not None and array.shape != shape:
                 raise ValueError(f"bodies {names}: {what} has shape {array.shape}, expected {shape}")
-        if not concrete(mass, com_B, inertia_B, added):
-            # Inside a transformation numbers are unknown: no checks by value, and nothing is known to be zero.
-            return cls(names, mass, com_B, inertia_B, added, bool(principal))
-        offsets = np.asarray(com_B)
-        inertias = np.asarray(inertia_B)
-        if principal is None:
-            off_diagonal = inertias - inertias * np.eye(3)
-            principal = added is None and not offsets.any() and not off_diagonal.any()
-        for k, name in enumerate(names):
-            if not float(mass[k]) > 0:
-                raise ValueError(f"body {name!r}: mass is {float(mass[k])}, expected a positive number of kg")
-            _require_positive_definite(inertias[k], f"body {name!r}: inertia_B")
-            if added is not None:
-                _require_symmetric(np.asarray(added)[k], f"body {name!r}: added mass")
+        # Inside a transformation numbers are unknown: no checks by value, and nothing is known to be zero.
+        if concrete(mass, com_B, inertia_B, added):
+            if principal is None:
+                off_diagonal = inertia_B - inertia_B * np.eye(3)
+                principal = added is None and not com_B.any() and not off_diagonal.any()
+            for k, name in enumerate(names):
+                if not float(mass[k]) > 0:
+                    raise ValueError(f"body {name!r}: mass is {float(mass[k])}, expected a positive number of kg")
+                _require_positive_definite(inertia_B[k], f"body {name!r}: inertia_B")
+                if added is not None:
+                    _require_symmetric(added[k], f"body {name!r}: added mass")
+        mass, com_B, inertia_B, added = jax.tree.map(placed, (mass, com_B, inertia_B, added))
         return cls(names, mass, com_B, inertia_B, added, bool(principal))
 
     def __check_init__(self):

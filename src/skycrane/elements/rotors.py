@@ -26,7 +26,7 @@ from skycrane.elements.motors import Battery, PoweredMemory, ThrottleCurve
 from skycrane.elements.rotor_effects import AxialFlow, GroundEffect, at_speed, in_vortex_ring
 from skycrane.elements.rotor_jets import Jet
 from skycrane.environment.jets import Jets
-from skycrane.math.checks import concrete
+from skycrane.math.checks import concrete, filled, known, placed
 from skycrane.math.components import Scalar, Vec3, safe_sqrt, take
 
 ROTOR = ("vehicle", "rotor")
@@ -253,13 +253,13 @@ def shared_fields(
             battery on rotors without motor lag or with a speed limit that is not finite.
     """
     bodies = tuple(bodies)
-    position_B = jnp.asarray(position_B, dtype=jnp.result_type(float))
+    dtype = jnp.result_type(float)
+    position_B = known(position_B, dtype)
     if position_B.ndim == 2:
-        position_B = jnp.broadcast_to(position_B, (len(bodies), *position_B.shape))
+        position_B = filled(position_B, (len(bodies), *position_B.shape))
     if position_B.ndim != 3 or position_B.shape[0] != len(bodies) or position_B.shape[2] != 3:
         raise ValueError(f"rotor positions have shape {position_B.shape}, expected ({len(bodies)}, n, 3) or (n, 3)")
-    axis_B = jnp.broadcast_to(jnp.asarray(axis_B, dtype=position_B.dtype), position_B.shape)
-    # By NumPy where the numbers are known, so that JAX compiles no program for it.
+    axis_B = known(filled(axis_B, position_B.shape, dtype))
     length = (np if concrete(axis_B) else jnp).linalg.norm(axis_B, axis=-1, keepdims=True)
     if concrete(length) and not bool(np.all(length > 0)):
         raise ValueError("a rotor axis has zero length")
@@ -273,14 +273,15 @@ def shared_fields(
         raise ValueError("a battery needs rotors with a finite speed_max, which it scales")
 
     def full(value):
-        return None if value is None else jnp.broadcast_to(jnp.asarray(value, dtype=position_B.dtype), position_B.shape[:2])
+        return None if value is None else filled(value, position_B.shape[:2], dtype)
 
     numbers = {
         "spin": spin, "speed_min": speed_min, "speed_max": speed_max, "time_up": time_up, "time_down": time_down, "inertia": inertia,
         "speed_initial": speed_initial, "speed_fraction": speed_fraction,
     }  # fmt: skip
     arrays = {name: full(value) for name, value in numbers.items()}
-    return dict(bodies=bodies, position_B=position_B, axis_B=axis_B / length, throttle=throttle, battery=battery, jet=jet, **arrays)
+    arrays |= {"position_B": placed(position_B), "axis_B": placed(axis_B / length)}
+    return dict(bodies=bodies, throttle=throttle, battery=battery, jet=jet, **arrays)
 
 
 class Rotors(AbstractRotors):
@@ -343,7 +344,7 @@ class Rotors(AbstractRotors):
         like = fields["spin"]
 
         def full(value):
-            return None if value is None else jnp.broadcast_to(jnp.asarray(value, dtype=like.dtype), like.shape)
+            return None if value is None else filled(value, like.shape, like.dtype)
 
         return cls(
             **fields, thrust_coefficient=full(thrust_coefficient), torque_coefficient=full(torque_coefficient),

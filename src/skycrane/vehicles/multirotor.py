@@ -11,6 +11,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from skycrane.core.bodies import Bodies
@@ -20,7 +21,7 @@ from skycrane.elements.drag import Drag
 from skycrane.elements.gravity import Gravity
 from skycrane.elements.rotors import Rotors
 from skycrane.environment.environment import GRAVITY, Environment
-from skycrane.math.checks import stacked
+from skycrane.math.checks import concrete, filled, known, placed, stacked
 from skycrane.vehicles.layout import Layout
 
 Numbers = Any  # what jnp.asarray takes
@@ -85,24 +86,25 @@ class Multirotor(eqx.Module):
         Raises:
             ValueError: for shapes that do not fit.
         """
-        position_B = jnp.asarray(layout.position_B, dtype=jnp.result_type(float))
-        dtype, count = position_B.dtype, len(position_B)
+        dtype = jnp.result_type(float)
+        position_B = known(layout.position_B, dtype)
+        count = len(position_B)
 
         def full(value: Numbers, *shape: int) -> Array:
-            return jnp.broadcast_to(jnp.asarray(value, dtype), shape)
+            return filled(value, shape, dtype)
 
         def perhaps(value: Numbers | None, *shape: int) -> Array | None:
             return None if value is None else full(value, *shape)
 
-        inertia = jnp.asarray(inertia_B, dtype)
+        inertia = known(inertia_B, dtype)
         if inertia.shape not in ((3,), (3, 3)):
             raise ValueError(f"inertia_B has shape {inertia.shape}, expected (3,) or (3, 3)")
         if inertia.ndim == 1:
-            inertia = inertia[:, None] * jnp.eye(3, dtype=dtype)
+            inertia = inertia[:, None] * np.eye(3, dtype=dtype)
         if (time_up is None) != (time_down is None):
             raise ValueError("give both time_up and time_down, or neither")
         return cls(
-            full(mass), full(com_B, 3), inertia, position_B, full(layout.axis_B, count, 3), full(layout.spin, count),
+            full(mass), full(com_B, 3), placed(inertia), placed(position_B), full(layout.axis_B, count, 3), full(layout.spin, count),
             full(thrust_coefficient, count), full(torque_coefficient, count), full(speed_min, count), full(speed_max, count),
             perhaps(time_up, count), perhaps(time_down, count), perhaps(rotor_inertia, count), perhaps(cd_area_B, 3),
             perhaps(drag_center_B, 3),
@@ -115,24 +117,35 @@ class Multirotor(eqx.Module):
 
     def effectiveness(self) -> Array:
         """(6, n): force over moment about the centre of mass, body axes, for each newton of thrust."""
-        reaction = self.spin * self.torque_coefficient / self.thrust_coefficient
-        moment = jnp.cross(self.position_B - self.com_B, self.axis_B) - reaction[:, None] * self.axis_B
-        return jnp.concatenate([self.axis_B, moment], -1).T
+        return _effectiveness(self, jnp)
 
-    @eqx.filter_jit  # one program instead of one for every operation
     def hover_speeds(self, gravity: Numbers = GRAVITY) -> Array:
         """Rotor speeds (n,) rad/s that carry the weight without moment, level: of smallest norm, as nearly as the layout can,
         clipped to the limits.
 
         A start for a run, not a trim: sideways force is left free.
         """
-        B = self.effectiveness()[2:]
-        size = jnp.linalg.norm(B, axis=1)
-        rows = B / jnp.where(size > 0, size, 1.0)[:, None]
-        demand = jnp.array([1.0, 0.0, 0.0, 0.0]) * (self.mass * gravity / jnp.where(size > 0, size, 1.0))
-        gram = rows @ rows.T + 1e-10 * jnp.eye(4)
-        thrust = rows.T @ jnp.linalg.solve(gram, demand)
-        return jnp.clip(jnp.sqrt(jnp.maximum(thrust, 1e-12) / self.thrust_coefficient), self.speed_min, self.speed_max)
+        if concrete(self, gravity):  # by NumPy: nothing is compiled for building a vehicle
+            numbers = jax.tree.map(np.asarray, self)
+            return placed(_hover_speeds(numbers, gravity, np).astype(self.mass.dtype))
+        return _hover_speeds(self, gravity, jnp)
+
+
+def _effectiveness(v: Multirotor, xp: Any) -> Any:
+    reaction = v.spin * v.torque_coefficient / v.thrust_coefficient
+    moment = xp.cross(v.position_B - v.com_B, v.axis_B) - reaction[:, None] * v.axis_B
+    return xp.concatenate([v.axis_B, moment], -1).T
+
+
+def _hover_speeds(v: Multirotor, gravity: Numbers, xp: Any) -> Any:
+    B = _effectiveness(v, xp)[2:]
+    size = xp.linalg.norm(B, axis=1)
+    size = xp.where(size > 0, size, 1.0)
+    rows = B / size[:, None]
+    demand = xp.array([1.0, 0.0, 0.0, 0.0]) * (v.mass * gravity / size)
+    gram = rows @ rows.T + 1e-10 * xp.eye(4)
+    thrust = rows.T @ xp.linalg.solve(gram, demand)
+    return xp.clip(xp.sqrt(xp.maximum(thrust, 1e-12) / v.thrust_coefficient), v.speed_min, v.speed_max)
 
 
 def stack(vehicles: Sequence[Multirotor]) -> Multirotor:
@@ -144,7 +157,7 @@ def stack(vehicles: Sequence[Multirotor]) -> Multirotor:
     kinds = {(v.count, *(x is None for x in (v.time_up, v.rotor_inertia, v.cd_area_B, v.drag_center_B))) for v in vehicles}
     if len(kinds) != 1:
         raise ValueError("vehicles that share one Rotors element need as many rotors each, and the same of lag, rotor inertia and drag")
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *vehicles)
+    return jax.tree.map(lambda *leaves: stacked(leaves), *vehicles)
 
 
 def bodies_for(names: Sequence[str], vehicles: Sequence[Multirotor]) -> Bodies:
@@ -157,7 +170,7 @@ def rotors_for(vehicles: Sequence[Multirotor], bodies: Sequence[int] | None = No
     """The rotors of k vehicles on ``bodies`` (0 to k - 1 by default), at first at ``speed_initial`` (k, n) or that of hover."""
     v = stack(vehicles)
     if speed_initial is None:
-        speed_initial = jnp.stack([one.hover_speeds() for one in vehicles])
+        speed_initial = stacked([one.hover_speeds() for one in vehicles])
     return Rotors.create(
         range(len(vehicles)) if bodies is None else bodies, v.position_B, v.axis_B, v.spin, v.thrust_coefficient, v.torque_coefficient,
         speed_min=v.speed_min, speed_max=v.speed_max, time_up=v.time_up, time_down=v.time_down, inertia=v.rotor_inertia,
