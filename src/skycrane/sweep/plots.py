@@ -92,7 +92,7 @@ def parallel_coordinates(records: Sequence[dict[str, Any]], dimensions: Sequence
     scale = Normalize(y[there].min(), y[there].max())
     columns.append(np.where(there, scale(y), np.nan))
     lines = np.stack([np.stack(np.broadcast_arrays(np.arange(len(columns)), row), -1) for row in np.stack(columns, -1)])
-    figure, axes = new_figure(1, 1, height=5.0)
+    figure, axes = new_figure(1, 1, height=5.0, constrained=True)
     axis = axes[0, 0]
     axis.add_collection(LineCollection(list(lines[there]), colors=colormaps["viridis"](scale(y[there])), linewidths=0.8, alpha=0.7))
     axis.add_collection(LineCollection(list(lines[~there, :-1]), colors=FAILED_COLOR, linewidths=0.7, linestyles="dashed", alpha=0.7))
@@ -118,7 +118,7 @@ def response(records: Sequence[dict[str, Any]], inputs: Sequence[Dimension], met
     if len(good) < 4:
         return None
     y = np.array([r["metrics"][metric] for r in good])
-    figure, axes = new_figure(1, 1, height=5.5)
+    figure, axes = new_figure(1, 1, height=5.5, constrained=True)
     axis = axes[0, 0]
     x = _positions(good, inputs[0])
     _dress(axis, "x", inputs[0])
@@ -148,7 +148,7 @@ def sensitivity(found: dict[str, Any], metric: str) -> Figure | None:
     if not shares:
         return None
     keys = sorted(shares, key=lambda key: shares[key]["first_order"])
-    figure, axes = new_figure(1, 1, height=1.6 + 0.4 * len(keys))
+    figure, axes = new_figure(1, 1, height=1.6 + 0.4 * len(keys), constrained=True)
     axis, place = axes[0, 0], np.arange(len(keys))
     if exact:
         axis.barh(place + 0.2, [shares[k]["total_order"] for k in keys], 0.36, color=PALETTE[1], label="total index",
@@ -166,7 +166,7 @@ def sensitivity(found: dict[str, Any], metric: str) -> Figure | None:
 
 def failure_map(records: Sequence[dict[str, Any]], inputs: Sequence[Dimension]) -> Figure:
     """Which points failed, over the two keys that matter most."""
-    figure, axes = new_figure(1, 1, height=5.5)
+    figure, axes = new_figure(1, 1, height=5.5, constrained=True)
     axis = axes[0, 0]
     statuses = sorted({r["status"] for r in records}, key=lambda s: (s != FINISHED, s))
     for status, color, marker in zip(statuses, (PALETTE[2], *PALETTE[1:2], *PALETTE[3:]), "osX^Dv", strict=False):
