@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 POSITION_BAND = 0.1  # m
 ANGLE_BAND = 2.0  # deg
@@ -45,6 +44,8 @@ def load_metrics(time: np.ndarray, p_W: np.ndarray, q_WB: np.ndarray, goal_W: np
 
     ``load_angle_*`` is the largest of roll, pitch and yaw away from that attitude, in degrees.
     """
+    from scipy.spatial.transform import Rotation
+
     error = np.linalg.norm(p_W - goal_W, axis=-1)
     away = Rotation.from_quat(goal_q, scalar_first=True).inv() * Rotation.from_quat(q_WB, scalar_first=True)
     angle = np.abs(away.as_euler("ZYX", degrees=True)).max(-1)

@@ -39,7 +39,7 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from skycrane.elements.rotors import Rotors
-from skycrane.math.checks import concrete
+from skycrane.math.checks import concrete, known, placed
 from skycrane.math.components import Vec3, safe_sqrt
 from skycrane.math.linalg import eliminate_spd, invert_spd
 
@@ -111,26 +111,30 @@ class Allocation(eqx.Module):
         Raises:
             ValueError: for shapes that do not fit, or a fastest speed that is infinite or not above the slowest.
         """
-        position_B = jnp.asarray(position_B, dtype=jnp.result_type(float))
+        position_B = known(position_B, jnp.result_type(float))
         position_B = position_B[None] if position_B.ndim == 2 else position_B
         if position_B.ndim != 3 or position_B.shape[-1] != 3:
             raise ValueError(f"rotor positions have shape {position_B.shape}, expected (k, n, 3) or (n, 3)")
         shape, dtype = position_B.shape[:2], position_B.dtype
 
-        def full(value: ArrayLike) -> Array:
-            return jnp.broadcast_to(jnp.asarray(value, dtype), shape)
+        numbers = position_B, axis_B, spin, thrust_coefficient, torque_coefficient, speed_min, speed_max, center_B, available, priority
+        xp: Any = np if concrete(numbers) else jnp  # known numbers need no compilation
+
+        def full(value: ArrayLike, shape: tuple[int, ...] = shape) -> Any:
+            return xp.broadcast_to(xp.asarray(value, dtype), shape)
 
         _check_speeds(speed_min, speed_max)
-        axis_B = jnp.broadcast_to(jnp.asarray(axis_B, dtype), position_B.shape)
-        k_F, lever = full(thrust_coefficient), position_B - jnp.asarray(center_B, dtype).reshape(-1, 1, 3)
+        axis_B = full(axis_B, position_B.shape)
+        k_F, lever = full(thrust_coefficient), position_B - xp.asarray(center_B, dtype).reshape(-1, 1, 3)
         reaction = full(spin) * full(torque_coefficient) / k_F
-        moment = jnp.cross(lever, axis_B) - reaction[..., None] * axis_B
-        effectiveness = jnp.swapaxes(jnp.concatenate([axis_B, moment], -1), -1, -2)
+        moment = xp.cross(lever, axis_B) - reaction[..., None] * axis_B
+        effectiveness = xp.swapaxes(xp.concatenate([axis_B, moment], -1), -1, -2)
         thrust_max = full(available) * k_F * full(speed_max) ** 2
         thrust_min = full(available) * k_F * full(speed_min) ** 2
-        priority = jnp.broadcast_to(jnp.asarray(priority, dtype), (shape[0], 6))
+        priority = full(priority, (shape[0], 6))
         kept = _independent(effectiveness * thrust_max[:, None], lever, priority, independence)
-        return cls(effectiveness, thrust_min, thrust_max, k_F, jnp.where(kept, priority, 0.0))
+        made = effectiveness, thrust_min, thrust_max, k_F, xp.where(kept, priority, 0.0)
+        return cls(*(placed(np.array(x) if xp is np else x) for x in made))
 
     @classmethod
     def of_rotors(cls, rotors: Rotors, center_B: ArrayLike | Sequence[float] = (0.0, 0.0, 0.0), **options) -> Allocation:
@@ -346,4 +350,4 @@ def _independent(rows: Array, lever: Array, priority: Array, independence: float
         good = (length > independence) & (priority[vehicles, axis] > 0)
         kept = kept | (good[:, None] & (xp.arange(6) == axis[:, None]))
         basis.append(xp.where(good[:, None], rest / xp.where(good, length, 1.0)[:, None], 0.0))
-    return lax.stop_gradient(jnp.asarray(kept))
+    return kept if xp is np else lax.stop_gradient(kept)

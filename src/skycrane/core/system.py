@@ -16,6 +16,7 @@ from skycrane.core.constraint import AbstractConstraint, assemble, constrained_a
 from skycrane.core.element import AbstractElement, Output, Wrench
 from skycrane.core.kinematics import Kinematics
 from skycrane.environment.environment import Environment
+from skycrane.math.checks import concrete, known, placed
 from skycrane.math.components import Quat, Vec3
 
 LEDGER = "energy_ledger"  # memory entry of the energy account
@@ -61,28 +62,30 @@ class System(eqx.Module):
         """
         nb = self.bodies.count
         dtype = self.bodies.mass.dtype
-        upright = jnp.tile(jnp.array([1.0, 0.0, 0.0, 0.0], dtype), (nb, 1))
+        upright = np.tile(np.array([1.0, 0.0, 0.0, 0.0], dtype), (nb, 1))
 
         def array(value, default, what):
-            out = default if value is None else jnp.asarray(value, dtype)
+            out = default if value is None else known(value, dtype)
             if out.shape != default.shape:
                 raise ValueError(f"initial {what} has shape {out.shape}, expected {default.shape}")
             return out
 
-        zeros = jnp.zeros((nb, 3), dtype)
-        q = Quat.of(array(attitude, upright, "attitude")).normalized().array()
-        bodies = BodyState(
-            array(position, zeros, "position"), q, array(velocity, zeros, "velocity"), array(angular_velocity, zeros, "angular_velocity")
-        )
+        zeros = np.zeros((nb, 3), dtype)
+        q = array(attitude, upright, "attitude")
+        q = q / (np if concrete(q) else jnp).sqrt((q * q).sum(-1, keepdims=True))
+        arrays = (
+            array(position, zeros, "position"), q, array(velocity, zeros, "velocity"), array(angular_velocity, zeros, "angular_velocity"),
+        )  # fmt: skip
+        bodies = BodyState(*map(placed, arrays))
         remembered = {name: element.init() for name, element in self.elements.items()}
         remembered |= {name: start for name, c in self.constraints.items() if (start := c.init()) is not None}
         for name, value in (memory or {}).items():
             if name not in remembered:
                 raise ValueError(f"memory for {name!r}, but those that remember are {', '.join(sorted(remembered))}")
             remembered[name] = value
-        remembered = jax.tree.map(lambda x: jnp.asarray(x, dtype) if jnp.issubdtype(jnp.result_type(x), jnp.inexact) else x, remembered)
+        remembered = jax.tree.map(lambda x: placed(known(x, dtype)) if jnp.issubdtype(jnp.result_type(x), jnp.inexact) else x, remembered)
         if self.keep_ledger:
-            remembered[LEDGER] = Ledger(jnp.zeros((), dtype), jnp.zeros((), dtype))
+            remembered[LEDGER] = Ledger(placed(np.zeros((), dtype)), placed(np.zeros((), dtype)))
         return State(bodies, remembered)
 
     def kinematics(self, state: State, prepared: Prepared) -> Kinematics:

@@ -26,6 +26,7 @@ from skycrane.environment.water import FRESH_DENSITY
 from skycrane.loads.columns import box_columns, cylinder_columns, joined, lying_cylinder_columns, moved, sphere_columns
 from skycrane.loads.hydrostatics import Hydrostatics, hydrostatics
 from skycrane.loads.rigid import Rigid, box, composite, cylinder, sphere
+from skycrane.math.checks import filled, known, placed
 
 Numbers = Any  # what jnp.asarray takes
 
@@ -67,7 +68,7 @@ class Buoy(eqx.Module):
         """  # fmt: skip
         return cls(
             rigid, columns, six_by_six(added, "added mass"), six_by_six(linear, "linear damping"),
-            jnp.broadcast_to(jnp.asarray(quadratic, dtype=jnp.result_type(float)), (6,)), rigid.mass / density, skin,
+            filled(quadratic, (6,), jnp.result_type(float)), rigid.mass / density, skin,
         )  # fmt: skip
 
     def element(self, body: int, local: str = "columns") -> FloatingHull:
@@ -91,12 +92,12 @@ def six_by_six(value: Numbers, what: str) -> Array:
                 raise ValueError(f"{what}: row {i + 1} of the matrix has {len(row)} numbers, expected 6")
         if len(value) != 6:
             raise ValueError(f"{what}: the matrix has {len(value)} rows, expected 6")
-    array = jnp.asarray(value, dtype=jnp.result_type(float))
+    array = known(value, jnp.result_type(float))
     if array.shape in ((), (6,)):
-        return array * jnp.eye(6)
+        return placed(array * np.eye(6, dtype=array.dtype))
     if array.shape != (6, 6):
         raise ValueError(f"{what} has shape {array.shape}, expected (6, 6), a diagonal (6,) or one number")
-    return array
+    return placed(array)
 
 
 def _with_ballast(rigid: Rigid, center_height: float | None) -> Rigid:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from jax import lax
 from jax.tree_util import tree_map
-from scipy import optimize
 
 from skycrane.math.checks import concrete
 
@@ -84,6 +83,8 @@ def _one(top, bottom, L, k, m, gravity, ground) -> np.ndarray:
         for i in range(n):
             H[i, 2, i, 2] += bed[i] * (depth_of(z)[i] > 0)
         return H.reshape(3 * n, 3 * n) * scale**2 / unit
+
+    from scipy import optimize
 
     start = _start(top, bottom, L) / scale
     found = optimize.minimize(

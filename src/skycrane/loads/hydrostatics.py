@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import equinox as eqx
 import numpy as np
-from scipy.linalg import eigh
-from scipy.optimize import brentq
 
 from skycrane.core.bodies import Bodies
 from skycrane.elements.buoyancy import Columns
@@ -76,8 +75,10 @@ def hydrostatics(rigid: Rigid, columns: Columns, added, density: float, gravity:
     def wet(level: float) -> np.ndarray:
         return np.clip(level - base[:, 2], 0.0, height)
 
-    lowest, highest = base[:, 2].min(), (base[:, 2] + height).max()
-    level = brentq(lambda z: float((wet(z) * area).sum()) - mass / density, lowest, highest, xtol=1e-14)
+    # The volume below a level is linear from one end of a column to the next.
+    levels = np.unique([base[:, 2], base[:, 2] + height])
+    lowest = levels[0]
+    level = float(np.interp(mass / density, [float((wet(z) * area).sum()) for z in levels], levels))
     h = wet(level)
     volume = float((h * area).sum())
     cut = (h > 0) & (h < height)
@@ -100,8 +101,11 @@ def hydrostatics(rigid: Rigid, columns: Columns, added, density: float, gravity:
 
 def _periods(C: np.ndarray, rigid: Rigid, added: np.ndarray) -> list[float]:
     """Heave, roll and pitch [s]: each mode belongs to the motion of the three in which it has the most of its stiffness energy."""
-    M = np.asarray(Bodies.create(["hull"], [rigid.mass], [rigid.inertia_B], [rigid.com_B], added[None]).matrix()[0])
-    squares, modes = eigh(C, M)
+    hull = Bodies.create(["hull"], [rigid.mass], [rigid.inertia_B], [rigid.com_B], added[None])
+    M = np.asarray(eqx.filter_jit(Bodies.matrix)(hull)[0])  # one program instead of one for every operation
+    half = np.linalg.inv(np.linalg.cholesky(M))  # C x = w^2 M x as a symmetric problem
+    squares, modes = np.linalg.eigh(half @ C @ half.T)
+    modes = half.T @ modes
     share = np.abs(modes * (C @ modes))[2:5]
     periods = []
     for row in share:

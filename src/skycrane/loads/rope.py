@@ -22,7 +22,7 @@ from skycrane.core.chain import WORLD
 from skycrane.elements.cables import CableDrag, CableGround, Cables, Winch
 from skycrane.loads.hanging import hanging_nodes
 from skycrane.loads.rigid import Rigid
-from skycrane.math.checks import concrete
+from skycrane.math.checks import concrete, filled, known, stacked
 
 Lumps = Literal["half", "lower"]
 
@@ -138,8 +138,7 @@ def cables_of(
 
     def each(value: Any, rows: int) -> Array:
         column = [value(r) for r in ropes]
-        xp = np if concrete(column) else jnp
-        return jnp.broadcast_to(jnp.asarray(xp.stack([xp.asarray(v, dtype=float) for v in column])), (rows, len(ropes)))
+        return filled(stacked([known(v, float) for v in column]), (rows, len(ropes)))
 
     stiffness, length = each(lambda r: r.segment_stiffness, m), each(lambda r: r.length / r.segments, m)
     node_mass = each(lambda r: r.segment_mass, m - 1)

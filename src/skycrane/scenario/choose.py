@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skycrane.core.bodies import prepared
 from skycrane.simulation.implicit import LinearlyImplicit3
 from skycrane.simulation.integrators import RK4, AbstractIntegrator, Substeps
 from skycrane.simulation.rollout import simulate
@@ -35,10 +36,10 @@ class Choice(NamedTuple):
 def choose(built: Any) -> Choice:
     """Integrator for a built scenario whose ``integrator`` is ``auto``."""
     run, system = built.scenario.run, built.system
-    prepared = system.prepare()
+    mass = prepared(system.bodies)
     elements = system.elements.values()
-    fastest = max(e.rate_bound(prepared) for e in elements)
-    rest = max(e.rate_bound_without_chains(prepared) for e in elements)
+    fastest = max(e.rate_bound(mass) for e in elements)
+    rest = max(e.rate_bound_without_chains(mass) for e in elements)
     explicit = max(1, math.ceil(run.step * fastest / (MARGIN * RK4.stability_radius)))
     rk4 = f"RK4 with {explicit} substep{'s' * (explicit > 1)} of {run.step / explicit:.3g} s"
     if rest >= fastest:

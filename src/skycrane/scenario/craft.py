@@ -66,7 +66,7 @@ def multirotor(spec: VehicleSpec, density: float = SEA_LEVEL) -> Multirotor:
 
 def hover_speeds(craft: Multirotor, gravity: float) -> np.ndarray:
     """Rotor speeds (n,) of hover, rad/s."""
-    return np.asarray(eqx.filter_jit(Multirotor.hover_speeds)(craft, gravity))
+    return np.asarray(craft.hover_speeds(gravity))
 
 
 def start_speeds(spec: VehicleSpec, hover: np.ndarray) -> np.ndarray:

@@ -6,7 +6,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import erf
 
 from skycrane.elements.downwash import Downwash, Screens, Slabs
 from skycrane.elements.rotor_jets import Jet
@@ -142,6 +141,8 @@ def _caught(shape: ShapeSpec, place: np.ndarray, R: np.ndarray, hubs: np.ndarray
 
 
 def _within(place: Any, sigma: np.ndarray, half: float) -> np.ndarray:
+    from scipy.special import erf
+
     return 0.5 * (erf((half - place) / (sigma * np.sqrt(2.0))) + erf((half + place) / (sigma * np.sqrt(2.0))))
 
 

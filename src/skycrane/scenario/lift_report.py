@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from skycrane.analysis.lift_metrics import cable_metrics, disc_clearances, distance_metrics, formation_metrics, load_metrics
 from skycrane.control.formation import FormationControl
@@ -124,5 +123,7 @@ def _arrays(samples: Samples) -> Any:
 
 def _turn(q_WB: np.ndarray) -> Any:
     """Vectors (k, 3) of a body in world axes at every sample, (n, k, 3)."""
+    from scipy.spatial.transform import Rotation
+
     R = Rotation.from_quat(q_WB, scalar_first=True).as_matrix()
     return lambda vectors: np.einsum("nij,kj->nki", R, vectors)

@@ -14,6 +14,7 @@ import numpy as np
 from jax import Array
 
 from skycrane.analysis.metrics import metrics
+from skycrane.core.bodies import prepared
 from skycrane.core.events import Timeline
 from skycrane.elements.rotor_aero import BladeElementRotors
 from skycrane.elements.rotor_validity import validity_warnings
@@ -97,10 +98,10 @@ def warnings_before(built: Built) -> list[str]:
 def largest_step(built: Built) -> tuple[float | None, str]:
     """The longest step [s] with which the integrator is stable for every element, None where none is stiff; and the element that sets
     it."""
-    prepared = built.system.prepare()
+    mass = prepared(built.system.bodies)
     implicit = built.integrator.implicit_chains
     rates = {
-        name: element.rate_bound_without_chains(prepared) if implicit else element.rate_bound(prepared)
+        name: element.rate_bound_without_chains(mass) if implicit else element.rate_bound(mass)
         for name, element in built.system.elements.items()
     }
     name = max(rates, key=lambda key: rates[key])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
@@ -125,8 +126,9 @@ def buoy_starts(scenario: Scenario) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         start = given.initial
         height = start.height
         if height is None:
-            place = Vec3(*(jnp.asarray(c) for c in (*start.position, 0.0)))
-            height = float(water.motion(jnp.zeros(()), place).level) + hydrostatics_of(scenario, name).height
+            place = Vec3(*(np.asarray(c) for c in (*start.position, 0.0)))
+            level = eqx.filter_jit(lambda water, place: water.motion(jnp.zeros(()), place).level)(water, place)
+            height = float(level) + hydrostatics_of(scenario, name).height
         drift = np.zeros(3) if water.current is None else np.asarray(water.current.velocity_W(jnp.zeros(())).array())
         velocity = drift if start.velocity is None else np.array(start.velocity)
         out[name] = (np.array([*start.position, height]), velocity)

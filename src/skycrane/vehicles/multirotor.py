@@ -117,6 +117,8 @@ class Multirotor(eqx.Module):
 
     def effectiveness(self) -> Array:
         """(6, n): force over moment about the centre of mass, body axes, for each newton of thrust."""
+        if concrete(self):
+            return placed(_effectiveness(jax.tree.map(np.asarray, self), np))
         return _effectiveness(self, jnp)
 
     def hover_speeds(self, gravity: Numbers = GRAVITY) -> Array:
