@@ -177,7 +177,8 @@ def test_a_run_that_meets_a_limit_keeps_what_it_had():
     loaded = loads(OPEN, overrides=["run.max_distance=1.0", "run.duration=3"])
     built = build(loaded.scenario)
     seen = []
-    result, summary = record(loaded, built, fly(built, lambda *args: seen.append(args)), 0.0)
+    done = record(loaded, built, fly(built, lambda *args: seen.append(args)), 0.0)
+    result, summary = done.dataset, done.summary
     assert summary["status"] == "limit"
     assert "uav" in summary["diagnosis"]
     assert 0.2 < float(result["time"][-1]) < 3.0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,15 +16,16 @@ from skycrane.cli import UserError
 from skycrane.cli.common import Changes, Target, console, load_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from rich.console import Console
 
     from skycrane.scenario import LoadedScenario
     from skycrane.scenario.build import Built
+    from skycrane.scenario.record import Record
 
-RESULT, SUMMARY, REPLAY = "result.nc", "summary.json", "replay.html"
+SUMMARY = "summary.json"
 
 
 def run(
@@ -62,7 +64,12 @@ def safe_name(name: str) -> str:
 
 
 def fly_and_write(loaded: LoadedScenario, folder: Path, screen: Console) -> tuple[dict[str, Any], list[Path]]:
-    """Fly, and write all files. The summary, and the files in the order of writing."""
+    """Fly, and write all files. The summary, and the files."""
+    with _uncollected(), Writers() as writers:
+        return _fly_and_write(loaded, folder, screen, writers)
+
+
+def _fly_and_write(loaded: LoadedScenario, folder: Path, screen: Console, writers: Writers) -> tuple[dict[str, Any], list[Path]]:
     from skycrane.runtime import configure
 
     scenario = loaded.scenario
@@ -84,10 +91,9 @@ def fly_and_write(loaded: LoadedScenario, folder: Path, screen: Console) -> tupl
     with _bar(screen, scenario.run.duration) as progress:
         flight = fly(built, progress)
     with _busy(screen, "writing results"):
-        result, summary = record(loaded, built, flight, import_s)
+        made = record(loaded, built, flight, import_s)
         folder.mkdir(parents=True, exist_ok=True)
-        files = _write(folder, result, summary)
-    return summary, files
+        return made.summary, writers.write(made, folder)
 
 
 def refuse_unstable(built: Built, screen: Console) -> None:
@@ -102,15 +108,46 @@ def refuse_unstable(built: Built, screen: Console) -> None:
         screen.print(f"[yellow]warning:[/yellow] {warning}", soft_wrap=True)
 
 
-def _write(folder: Path, result: Any, summary: dict[str, Any]) -> list[Path]:
-    from skycrane.viz import save_plots, save_replay
+class Writers:
+    """Writes the files of a run, with helpers that get ready while it is compiled and flown, where there is a processor for them."""
 
-    files = [folder / RESULT, folder / SUMMARY]
-    result.to_netcdf(files[0], engine="h5netcdf")
-    files[1].write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    files += save_plots(result, folder)
-    files.append(save_replay(result, folder / REPLAY))
-    return files
+    def __init__(self) -> None:
+        from skycrane.cli.helper import Helper, worthwhile
+
+        self._helpers = {task: Helper(task) for task in ("plots", "replay")} if worthwhile() else {}
+
+    def __enter__(self) -> Writers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for helper in self._helpers.values():
+            helper.close()
+
+    def write(self, made: Record, folder: Path) -> list[Path]:
+        """All files; their paths."""
+        from skycrane.viz.files import TASKS
+
+        for helper in self._helpers.values():
+            helper.send(made.table, folder)
+        summary = folder / SUMMARY
+        summary.write_text(json.dumps(made.summary, indent=2) + "\n", encoding="utf-8")
+        files = [summary]
+        for task, (_, write) in TASKS.items():
+            written = self._helpers[task].files() if task in self._helpers else None
+            files += write(made.dataset, folder) if written is None else written
+        return files
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without garbage collection, which walks through all that JAX has made again and again: a seventh of the time of a short run."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 def _busy(screen: Console, what: str) -> AbstractContextManager[Any]:

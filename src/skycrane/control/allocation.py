@@ -111,29 +111,28 @@ class Allocation(eqx.Module):
         Raises:
             ValueError: for shapes that do not fit, or a fastest speed that is infinite or not above the slowest.
         """
-        position_B = known(position_B, jnp.result_type(float))
-        position_B = position_B[None] if position_B.ndim == 2 else position_B
-        if position_B.ndim != 3 or position_B.shape[-1] != 3:
-            raise ValueError(f"rotor positions have shape {position_B.shape}, expected (k, n, 3) or (n, 3)")
-        shape, dtype = position_B.shape[:2], position_B.dtype
-
-        numbers = position_B, axis_B, spin, thrust_coefficient, torque_coefficient, speed_min, speed_max, center_B, available, priority
+        hubs = known(position_B, jnp.result_type(float))
+        hubs = hubs[None] if hubs.ndim == 2 else hubs
+        if hubs.ndim != 3 or hubs.shape[-1] != 3:
+            raise ValueError(f"rotor positions have shape {hubs.shape}, expected (k, n, 3) or (n, 3)")
+        shape, dtype = hubs.shape[:2], hubs.dtype
+        numbers = hubs, axis_B, spin, thrust_coefficient, torque_coefficient, speed_min, speed_max, center_B, available, priority
         xp: Any = np if concrete(numbers) else jnp  # known numbers need no compilation
 
-        def full(value: ArrayLike, shape: tuple[int, ...] = shape) -> Any:
+        def full(value: Any, shape: tuple[int, ...] = shape) -> Any:
             return xp.broadcast_to(xp.asarray(value, dtype), shape)
 
         _check_speeds(speed_min, speed_max)
-        axis_B = full(axis_B, position_B.shape)
-        k_F, lever = full(thrust_coefficient), position_B - xp.asarray(center_B, dtype).reshape(-1, 1, 3)
+        axes = full(axis_B, hubs.shape)
+        k_F, lever = full(thrust_coefficient), hubs - xp.asarray(center_B, dtype).reshape(-1, 1, 3)
         reaction = full(spin) * full(torque_coefficient) / k_F
-        moment = xp.cross(lever, axis_B) - reaction[..., None] * axis_B
-        effectiveness = xp.swapaxes(xp.concatenate([axis_B, moment], -1), -1, -2)
+        moment = xp.cross(lever, axes) - reaction[..., None] * axes
+        effectiveness = xp.swapaxes(xp.concatenate([axes, moment], -1), -1, -2)
         thrust_max = full(available) * k_F * full(speed_max) ** 2
         thrust_min = full(available) * k_F * full(speed_min) ** 2
-        priority = full(priority, (shape[0], 6))
-        kept = _independent(effectiveness * thrust_max[:, None], lever, priority, independence)
-        made = effectiveness, thrust_min, thrust_max, k_F, xp.where(kept, priority, 0.0)
+        weights = full(priority, (shape[0], 6))
+        kept = _independent(effectiveness * thrust_max[:, None], lever, weights, independence)
+        made = effectiveness, thrust_min, thrust_max, k_F, xp.where(kept, weights, 0.0)
         return cls(*(placed(np.array(x) if xp is np else x) for x in made))
 
     @classmethod

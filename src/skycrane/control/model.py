@@ -13,6 +13,7 @@ is slower than the attitude loop by a fixed ratio.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -23,7 +24,7 @@ from jax import Array
 from skycrane.control.allocation import Allocated, Allocation
 from skycrane.core.controller import Measurement
 from skycrane.environment.environment import GRAVITY
-from skycrane.math.checks import stacked
+from skycrane.math.checks import concrete, placed, stacked
 from skycrane.math.components import Mat3, Quat, Vec3
 from skycrane.vehicles.multirotor import Multirotor
 
@@ -131,28 +132,29 @@ class Gains(eqx.Module):
 def default_gains(vehicles: Multirotor | Sequence[Multirotor], gravity: Array | float = GRAVITY) -> Gains:
     """Gains (k, 3) that motor lag, inertia and rotor limits allow, see the module; without integral terms."""
     vehicles = [vehicles] if isinstance(vehicles, Multirotor) else list(vehicles)
-    each = [_gains_of_one(v, gravity) for v in vehicles]
+    with np.errstate(all="ignore"):  # speeds without limit
+        each = [_gains_of_one(v, gravity) for v in vehicles]
     return jax.tree.map(lambda *x: stacked(x), *each)
 
 
-def lag(vehicle: Multirotor) -> Array:
-    """The slower of the mean time constants of rising and falling rotor speed [s]; 0 without lag."""
-    if vehicle.time_up is None or vehicle.time_down is None:
-        return jnp.zeros_like(vehicle.mass)
-    return jnp.maximum(vehicle.time_up.mean(), vehicle.time_down.mean())
-
-
-@eqx.filter_jit  # one program instead of one for every operation
 def _gains_of_one(vehicle: Multirotor, gravity: Array | float) -> Gains:
-    tau = lag(vehicle) + OTHER_DELAY
-    hover = vehicle.thrust_coefficient * vehicle.hover_speeds(gravity) ** 2
+    """By NumPy where the numbers are known, so that nothing is compiled for it."""
+    known = concrete(vehicle, gravity)
+    xp: Any = np if known else jnp
+    speeds, effectiveness = vehicle.hover_speeds(gravity), vehicle.effectiveness()
+    if known:
+        vehicle, speeds, effectiveness = jax.tree.map(np.asarray, (vehicle, speeds, effectiveness))
+    # The slower of the mean time constants of rising and falling rotor speed.
+    slowest = 0.0 if vehicle.time_up is None or vehicle.time_down is None else xp.maximum(vehicle.time_up.mean(), vehicle.time_down.mean())
+    tau = slowest + OTHER_DELAY
+    hover = vehicle.thrust_coefficient * speeds**2
     low, high = (vehicle.thrust_coefficient * w**2 for w in (vehicle.speed_min, vehicle.speed_max))
-    spare = jnp.maximum(jnp.minimum(hover - low, high - hover), 0.02 * high)
-    moment = (jnp.abs(vehicle.effectiveness()[3:]) * spare).sum(-1)
-    alpha = moment / jnp.diagonal(vehicle.inertia_B)
+    spare = xp.maximum(xp.minimum(hover - low, high - hover), 0.02 * high)
+    moment = (xp.abs(effectiveness[3:]) * spare).sum(-1)
+    alpha = moment / xp.diagonal(vehicle.inertia_B)
     shape = 1.0 + 2.0 * DAMPING
-    frequency = jnp.minimum(1.0 / (shape * tau), jnp.sqrt(alpha))
+    frequency = xp.minimum(1.0 / (shape * tau), xp.sqrt(alpha))
     attitude = frequency**2 / shape
-    slow = jnp.minimum(frequency[0], frequency[1])
-    position = jnp.minimum(SEPARATION * slow, FASTEST_POSITION) * jnp.ones(3, tau.dtype)
-    return Gains(position**2, 2.0 * position, attitude, frequency)
+    slow = xp.minimum(frequency[0], frequency[1])
+    position = xp.minimum(SEPARATION * slow, FASTEST_POSITION) * xp.ones(3, vehicle.mass.dtype)
+    return jax.tree.map(placed, Gains(position**2, 2.0 * position, attitude, frequency))

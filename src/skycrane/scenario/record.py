@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import platform
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -20,8 +22,9 @@ from skycrane.elements.rotor_aero import BladeElementRotors
 from skycrane.elements.rotor_validity import validity_warnings
 from skycrane.elements.rotors import AbstractRotors
 from skycrane.math.components import Vec3
-from skycrane.simulation.dataset import to_dataset
+from skycrane.simulation.dataset import Table, table_of
 from skycrane.simulation.diagnose import diagnose
+from skycrane.simulation.quick import quick_jit
 from skycrane.simulation.rollout import Run
 from skycrane.simulation.samples import Samples, sample
 
@@ -43,11 +46,19 @@ if TYPE_CHECKING:
 PACKAGES = ("skycrane", "jax", "jaxlib", "equinox", "numpy")
 
 
-class Record(NamedTuple):
-    """``dataset`` in the result format, and ``summary``, which JSON can hold."""
+@dataclass(frozen=True)
+class Record:
+    """``table``: the parts of the data set in the result format; ``summary``, which JSON can hold."""
 
-    dataset: xr.Dataset
+    table: Table
     summary: dict[str, Any]
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """The data set in the result format."""
+        import xarray as xr
+
+        return xr.Dataset(*self.table)
 
 
 def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float) -> Record:
@@ -55,9 +66,9 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
     run, scenario = flight.run, built.scenario
     targets = built.followed
     samples = sample(run, built.system, targets, events=built.timeline, control_period=scenario.run.tick)
-    dataset = to_dataset(run, built.system, targets, samples=samples, attributes=_attributes(loaded, built))
-    _add_air(dataset, samples, built)
-    add_sea(dataset, samples, scenario)
+    table = table_of(run, built.system, samples, _attributes(loaded, built))
+    _add_air(table, samples, built)
+    add_sea(table, samples, scenario)
     wrong = diagnose(run, built.system, built.controller, built.reference, built.initial, **options(built))
     flown = float(samples.time[-1])
     timings = {
@@ -78,7 +89,7 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
         "scenario": scenario.name,
         "scenario_hash": loaded.digest,
     }
-    return Record(dataset, summary)
+    return Record(table, summary)
 
 
 DRIFT = 0.01
@@ -138,7 +149,7 @@ def metrics_of(run: Run, built: Built, targets: Any, samples: Samples) -> dict[s
     return out | ({"charge_min_fraction": min(lowest)} if lowest else {})
 
 
-def _add_air(dataset: xr.Dataset, samples: Samples, built: Built) -> None:
+def _add_air(table: Table, samples: Samples, built: Built) -> None:
     """The wind at every body, where there is one."""
     if all(isinstance(wind, NoWindSpec) for wind in built.scenario.environment.winds) and not any(
         isinstance(event, GustEvent) for event in built.scenario.events
@@ -147,16 +158,15 @@ def _add_air(dataset: xr.Dataset, samples: Samples, built: Built) -> None:
     changes = Timeline(tuple(e for e in built.timeline.events if e.path.startswith("system.environment")))
     period = built.scenario.run.tick
 
-    @jax.jit
     def wind(t: Array, p_WB: Array) -> Array:
         parts = {"system": built.system}
         air = changes.apply(jnp.round(t / period), period, parts)["system"].environment.air
         p_W = Vec3.of(p_WB)
         return jnp.stack([jnp.broadcast_to(v, p_W.x.shape) for v in air.velocity_W(t, p_W).components()], -1)
 
-    values = jax.vmap(wind)(jnp.asarray(samples.time), jnp.asarray(samples.state.bodies.p_WB))
+    values = quick_jit(jax.vmap(wind))(samples.time, samples.state.bodies.p_WB)
     meaning = {"units": "m/s", "long_name": "velocity of the air at the body, world axes"}
-    dataset["wind"] = (("time", "body", "axis"), np.asarray(values), meaning)
+    table.variables["wind"] = (("time", "body", "axis"), np.asarray(values), meaning)
 
 
 def _attributes(loaded: LoadedScenario, built: Built) -> dict[str, Any]:

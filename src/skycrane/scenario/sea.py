@@ -26,6 +26,7 @@ from skycrane.loads.buoy import Buoy, box_buoy, cylinder_buoy, friction_of, sphe
 from skycrane.loads.hydrostatics import Hydrostatics
 from skycrane.loads.rigid import Rigid
 from skycrane.math.components import Vec3
+from skycrane.simulation.dataset import Table
 from skycrane.simulation.samples import Samples
 from skycrane.vehicles.multirotor import Multirotor
 
@@ -33,7 +34,7 @@ from . import water as spec
 from .scenario import Scenario, Vehicle
 
 if TYPE_CHECKING:
-    import xarray as xr
+    pass
 
 SOURCE_COUPLING = 0.0932  # m, see skycrane.systems.tethered_buoy
 SLAVED_INERTIA = 1e4  # kg m^2, of roll and pitch, which are imposed
@@ -286,16 +287,16 @@ _MEANING = {
 }  # fmt: skip
 
 
-def add_sea(dataset: xr.Dataset, samples: Samples, scenario: Scenario) -> None:
+def add_sea(table: Table, samples: Samples, scenario: Scenario) -> None:
     """References and errors of towing in the data set."""
     names = towing(scenario)
     if not names:
         return
     logs = np.stack([samples.command[f"surge_{name}"] for name in names], 1)
-    dataset.coords["towing"] = list(names)
+    table.coordinates["towing"] = list(names)
     for k, key in enumerate(LOGGED):
         units, meaning = _MEANING[key]
-        dataset[key] = (("time", "towing"), logs[:, :, k], {"units": units, "long_name": meaning})
+        table.variables[key] = (("time", "towing"), logs[:, :, k], {"units": units, "long_name": meaning})
 
 
 def tow_metrics(scenario: Scenario, samples: Samples) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -22,6 +22,15 @@ SCHEMA_VERSION = "1"
 FRAMES = "world: x east, y north, z up; body: x forward, y left, z up; quaternions scalar first, body to world"
 
 _COORDINATES: dict[str, list[str]] = {"axis": ["x", "y", "z"], "quaternion": ["w", "x", "y", "z"]}
+
+
+class Table(NamedTuple):
+    """What an ``xarray.Dataset`` is made of, in the order of its arguments: plain enough to build without xarray and to send to
+    another process."""
+
+    variables: dict[str, Any]
+    coordinates: dict[str, Any]
+    attributes: dict[str, Any]
 
 
 def to_dataset(
@@ -51,9 +60,14 @@ def to_dataset(
 
     if samples is None:
         samples = sample(run, system, reference, tracked=tracked, events=events, control_period=control_period)
+    return xr.Dataset(*table_of(run, system, samples, attributes))
+
+
+def table_of(run: Run, system: System, samples: Samples, attributes: Mapping[str, Any] | None = None) -> Table:
+    """The parts of the data set that :func:`to_dataset` returns."""
     names = list(system.bodies.names)
     build = _Builder(names)
-    build.coordinates["time"] = samples.time
+    build.coordinates["time"] = ("time", samples.time, {"units": "s", "long_name": "time"})
     build.coordinates["body"] = names
     b = samples.state.bodies
     build.add("position", ("body", "axis"), b.p_WB, "m", "position of the reference point, world axes")
@@ -83,9 +97,7 @@ def to_dataset(
         "frame_convention": FRAMES,
         **(attributes or {}),
     }
-    dataset = xr.Dataset(build.variables, build.coordinates, attrs)
-    dataset["time"].attrs.update(units="s", long_name="time")
-    return dataset
+    return Table(build.variables, build.coordinates, attrs)
 
 
 class _Builder:

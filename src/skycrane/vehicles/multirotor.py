@@ -118,7 +118,8 @@ class Multirotor(eqx.Module):
     def effectiveness(self) -> Array:
         """(6, n): force over moment about the centre of mass, body axes, for each newton of thrust."""
         if concrete(self):
-            return placed(_effectiveness(jax.tree.map(np.asarray, self), np))
+            with np.errstate(all="ignore"):
+                return placed(_effectiveness(jax.tree.map(np.asarray, self), np))
         return _effectiveness(self, jnp)
 
     def hover_speeds(self, gravity: Numbers = GRAVITY) -> Array:
@@ -128,8 +129,9 @@ class Multirotor(eqx.Module):
         A start for a run, not a trim: sideways force is left free.
         """
         if concrete(self, gravity):  # by NumPy: nothing is compiled for building a vehicle
-            numbers = jax.tree.map(np.asarray, self)
-            return placed(_hover_speeds(numbers, gravity, np).astype(self.mass.dtype))
+            numbers = jax.tree.map(lambda x: np.asarray(x, float), self)
+            with np.errstate(all="ignore"):
+                return placed(_hover_speeds(numbers, gravity, np).astype(self.mass.dtype))
         return _hover_speeds(self, gravity, jnp)
 
 
