@@ -201,10 +201,6 @@ class Bodies(eqx.Module):
         return Prepared(self.mass, com_B, moments, _blocks(M), _blocks(invert_spd(M)))
 
 
-prepared = eqx.filter_jit(Bodies.prepare)
-"""The same as one program, for a look at a system outside a rollout, where every operation would be compiled by itself."""
-
-
 def _blocks(M: Array):
     return tuple(tuple(Mat3.of(M[:, 3 * i : 3 * i + 3, 3 * j : 3 * j + 3]) for j in range(2)) for i in range(2))
 

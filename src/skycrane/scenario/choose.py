@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skycrane.core.bodies import prepared
+from skycrane.core.bodies import Bodies
 from skycrane.simulation.implicit import LinearlyImplicit3
 from skycrane.simulation.integrators import RK4, AbstractIntegrator, Substeps
+from skycrane.simulation.quick import quick_jit
 from skycrane.simulation.rollout import simulate
 
 ACCURACY = 1e-3  # m
@@ -36,7 +37,7 @@ class Choice(NamedTuple):
 def choose(built: Any) -> Choice:
     """Integrator for a built scenario whose ``integrator`` is ``auto``."""
     run, system = built.scenario.run, built.system
-    mass = prepared(system.bodies)
+    mass = quick_jit(Bodies.prepare)(system.bodies)
     elements = system.elements.values()
     fastest = max(e.rate_bound(mass) for e in elements)
     rest = max(e.rate_bound_without_chains(mass) for e in elements)
@@ -69,7 +70,7 @@ def _pilot_error(built: Any, least: int) -> float:
         flown = simulate(
             built.system, built.controller, built.reference, built.initial, duration=ticks * run.tick, step=run.step,
             control_period=run.tick, integrator=_substeps(LinearlyImplicit3(), count), sensors=built.sensors, events=built.timeline,
-            save_every=ticks,
+            save_every=ticks, soon=True,
         )  # fmt: skip
         ends.append(np.asarray(flown.state.bodies.p_WB[-1]))
     return 8.0 / 7.0 * float(np.abs(ends[0] - ends[1]).max()) * run.duration / (ticks * run.tick)

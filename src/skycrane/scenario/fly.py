@@ -69,6 +69,7 @@ def _timed(built: Built, at: Checkpoint, length: int) -> tuple[Run, float]:
         at,
         duration=duration,
         save_every=settings.ticks_per_sample,
+        soon=True,
         **options(built),
     )
     jax.block_until_ready(run)

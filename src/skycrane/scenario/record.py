@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 
 from skycrane.analysis.metrics import metrics
-from skycrane.core.bodies import prepared
+from skycrane.core.bodies import Bodies
 from skycrane.core.events import Timeline
 from skycrane.elements.rotor_aero import BladeElementRotors
 from skycrane.elements.rotor_validity import validity_warnings
@@ -91,6 +91,9 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
     }
     return Record(table, summary)
 
+
+prepared = quick_jit(Bodies.prepare)
+"""Mass matrices and inverses as one program, where each operation would be compiled by itself."""
 
 DRIFT = 0.01
 """Relative drift of the energy account above which a run is warned about."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,9 +14,14 @@ import jax
 QUICK = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 0}
 
 
-def quick_jit(function: Callable) -> Callable:
+# For a program that runs a second or two: a lift of four vehicles compiles in 8 s instead of 14 s, and flies 25 s in 0.23 s instead of
+# 0.17 s.
+SOON = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 1}
+
+
+def quick_jit(function: Callable, options: dict[str, Any] = QUICK) -> Callable:
     """``equinox.filter_jit`` that compiles quickly, where the JAX release at hand knows how to; not for use inside another jit."""
-    plain, quick = eqx.filter_jit(function), eqx.filter_jit(function, compiler_options=QUICK)  # type: ignore[call-overload]
+    plain, quick = eqx.filter_jit(function), eqx.filter_jit(function, compiler_options=options)  # type: ignore[call-overload]
 
     @functools.wraps(function)
     def call(*args):

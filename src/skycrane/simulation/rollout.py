@@ -18,6 +18,7 @@ from skycrane.core.controller import AbstractController, AbstractSensors, TrueSt
 from skycrane.core.events import Timeline
 from skycrane.core.system import System
 from skycrane.simulation.integrators import RK4, AbstractIntegrator
+from skycrane.simulation.quick import SOON, quick_jit
 from skycrane.simulation.rows import by_numbers
 
 FINISHED, DIVERGED, LIMIT = 0, 1, 2
@@ -107,6 +108,7 @@ def simulate(
     limits: Limits | None = None,
     save_every: int = 1,
     bounded_memory: bool = False,
+    soon: bool = False,
 ) -> Run:
     """Fly.
 
@@ -123,6 +125,8 @@ def simulate(
         bounded_memory: for reverse-mode derivatives (``jax.grad``): keep the state at the saved samples only and fly from each of them
             again on the way back, instead of keeping what every step computed.  ``save_every`` near the square root of the number of
             ticks needs the least memory.  The flight itself is the same.
+        soon: compile in two thirds of the time a program that is up to a third slower: for a system that is flown once.  Not inside
+            ``jit``.
 
     Returns:
         A :class:`Run`.  Check its ``status``.
@@ -139,7 +143,8 @@ def simulate(
     events = Timeline() if events is None else events
     events.check({"system": system, "controller": controller, "reference": reference})
     loop = _Loop(substeps, ticks, save_every, step, period, bounded_memory)
-    return _rollout(loop, system, controller, reference, sensors, events, limits, integrator or RK4(), initial)
+    rollout = _rollout_soon if soon else _rollout
+    return rollout(loop, system, controller, reference, sensors, events, limits, integrator or RK4(), initial)
 
 
 def whole(total: float, part: float, total_name: str, part_name: str) -> int:
@@ -161,10 +166,12 @@ class _Loop(eqx.Module):
     bounded_memory: bool = eqx.field(static=True)
 
 
-@eqx.filter_jit
-def _rollout(loop: _Loop, *parts) -> Run:
+def _flown(loop: _Loop, *parts) -> Run:
     arrays, rest = eqx.partition(parts, eqx.is_array)
     return by_numbers(lambda arrays: _fly(loop, *eqx.combine(arrays, rest)), arrays)
+
+
+_rollout, _rollout_soon = eqx.filter_jit(_flown), quick_jit(_flown, SOON)
 
 
 def _fly(loop: _Loop, system, controller, reference, sensors, events, limits, integrator, initial) -> Run:

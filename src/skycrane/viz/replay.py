@@ -14,7 +14,7 @@ from skycrane.viz.dataset import open_result
 from skycrane.viz.frames import FRAME_RATE, Frames, frames_of
 from skycrane.viz.legend import legend_html, title_html
 from skycrane.viz.scene import RunScene
-from skycrane.viz.server import start_server, stop_server
+from skycrane.viz.server import start_server, stop_server, without_audience
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,6 +46,7 @@ def replay_html(frames: Frames) -> str:
     try:
         scene = RunScene(server, frames)
         recording = server.get_scene_serializer()
+        without_audience(server)
         for index in range(len(frames.time)):
             scene.show(index)
             recording.insert_sleep(frames.interval)

@@ -69,6 +69,10 @@ class RunScene:
         self._view_distance = self._aim_camera(server)
         self.cell = round_step(self._view_distance / 9.0)
         self._add_surroundings()
+        # Rounded all at once: far cheaper than frame by frame.
+        self._positions, self._attitudes = _rounded(frames.position_W, self._quantum), _rounded(frames.attitude_WB, 2.0**-14)
+        lengths = np.maximum(_rounded(self.thrust_scale * np.abs(frames.thrust), self._quantum), self._quantum)
+        self._arrows = np.stack([np.minimum(lengths, self._arrow_width)] * 2 + [lengths], axis=-1)
         self._bodies = [self._add_body(index) for index in range(len(frames.bodies))]
         self._thrusts = self._add_thrusts()
         self._add_paths()
@@ -81,12 +85,10 @@ class RunScene:
     def show(self, index: int) -> None:
         """Move everything to frame `index`. Only what changed since the frame shown before is sent."""
         frames, q = self.frames, self._quantum
-        for body, handle in enumerate(self._bodies):
-            handle.position = _rounded(frames.position_W[index, body], q)
-            handle.wxyz = _rounded(frames.attitude_WB[index, body], 2.0**-14)
+        for handle, position, attitude in zip(self._bodies, self._positions[index], self._attitudes[index], strict=True):
+            handle.position, handle.wxyz = position, attitude
         for rotors, handle in self._thrusts:
-            lengths = np.maximum(_rounded(self.thrust_scale * np.abs(frames.thrust[index, rotors]), q), q)
-            handle.batched_scales = np.stack([np.minimum(lengths, self._arrow_width)] * 2 + [lengths], axis=-1)
+            handle.batched_scales = self._arrows[index, rotors]
         for marker, handle in self._markers:
             target = frames.reference_W[index, marker]
             handle.visible = bool(np.all(np.isfinite(target)))
@@ -309,8 +311,7 @@ class RunScene:
         """
         newest = index // self._trail_spacing
         stops = np.arange(newest - self._trail_length + 1, newest + 1) * self._trail_spacing
-        points = self.frames.position_W[np.append(np.maximum(stops, 0), index)]
-        points = _rounded(points, self._quantum).swapaxes(0, 1)
+        points = self._positions[np.append(np.maximum(stops, 0), index)].swapaxes(0, 1)
         return np.stack([points[:, :-1], points[:, 1:]], axis=2).reshape(-1, 2, 3)
 
     def _add_cables(self) -> Any:
