@@ -39,6 +39,30 @@ def test_no_heavy_import(tmp_path):
     assert done.stdout.endswith("all light\n")
 
 
+BUILDING = """
+import sys
+import jax
+from jax import monitoring
+compiled = []
+monitoring.register_event_duration_secs_listener(lambda event, seconds, **_: compiled.append(event) if "backend_compile" in event else None)
+import skycrane
+hexa = skycrane.Multirotor.create(1.2, (0.012, 0.012, 0.022), skycrane.ring(6, 0.28), 8.5e-6, 1.4e-7, speed_max=1000.0)
+system = skycrane.system_for(hexa)
+skycrane.simulate
+import skycrane.scenario.build, skycrane.scenario.fly, skycrane.scenario.record
+assert not compiled, compiled
+slow = {"scipy", "xarray", "pandas", "matplotlib", "viser", "diffrax"} & set(sys.modules)
+assert not slow, slow
+jax.jit(lambda x: x + 1)(1)
+assert compiled, "the event has another name now"
+"""
+
+
+def test_building_a_vehicle_compiles_nothing(tmp_path):
+    done = subprocess.run([sys.executable, "-c", BUILDING], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def run(*arguments):
     return execute([str(argument) for argument in arguments])
 

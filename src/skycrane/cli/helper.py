@@ -57,6 +57,9 @@ class Helper:
 
     def close(self) -> None:
         """End it, if it has not ended."""
-        if self._process is not None and self._process.poll() is None:
+        if self._process is None:
+            return
+        if self._process.poll() is None:
             self._process.kill()
-            self._process.wait()
+        with contextlib.suppress(OSError), self._process:  # closes the pipes, and waits
+            pass
