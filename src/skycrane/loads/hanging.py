@@ -4,7 +4,9 @@ The nodes minimise the potential energy
 
     V(x) = sum_j 1/2 k_j max(0, |x_j - x_(j-1)| - L_j)^2 + sum_i m_i g z_i  (+ 1/2 m_i w^2 depth_i^2 on the ground)
 
-which is convex: its only minimum is the hanging chain, found by a trust-region Newton method (scipy).
+which is convex: its only minimum is the hanging chain, found by Newton's method with the damping of Nielsen (1999, "Damping parameter in
+Marquardt's method", eq. 2.4), (H + d I) s = -V' with d smaller the better the quadratic model predicts what a step gains; where that is
+slow (long slack ropes), by a trust-region Newton method (scipy).
 """
 
 from __future__ import annotations
@@ -84,13 +86,35 @@ def _one(top, bottom, L, k, m, gravity, ground) -> np.ndarray:
             H[i, 2, i, 2] += bed[i] * (depth_of(z)[i] > 0)
         return H.reshape(3 * n, 3 * n) * scale**2 / unit
 
-    from scipy import optimize
+    start = (_start(top, bottom, L) / scale).ravel()
+    found = _minimum(energy, gradient, hessian, start)
+    if found is None:
+        from scipy import optimize  # a third of a second: only where it is needed
 
-    start = _start(top, bottom, L) / scale
-    found = optimize.minimize(
-        energy, start.ravel(), jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-10, "maxiter": 2000}
-    )
-    return found.x.reshape(n, 3) * scale
+        found = optimize.minimize(
+            energy, start, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-10, "maxiter": 2000}
+        ).x
+    return found.reshape(n, 3) * scale
+
+
+def _minimum(energy, gradient, hessian, x: np.ndarray, tolerance: float = 1e-10, steps: int = 60) -> np.ndarray | None:
+    """Where a convex energy has a gradient shorter than ``tolerance``; None where that takes more steps."""
+    V, g, H = energy(x), gradient(x), hessian(x)
+    damping, growth = 1e-6 * np.trace(H) / len(x), 2.0
+    for _ in range(steps):
+        if np.linalg.norm(g) < tolerance:
+            return x
+        step = -np.linalg.solve(H + max(damping, 1e-14 * np.trace(H)) * np.eye(len(x)), g)
+        expected = -g @ step - 0.5 * step @ H @ step
+        new = energy(x + step)
+        gain = (V - new) / expected if expected > 1e-15 * abs(V) else 1.0  # smaller is below what the energy can tell
+        if gain > 0:
+            x, V = x + step, new
+            g, H = gradient(x), hessian(x)
+            damping, growth = damping * max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3), 2.0
+        else:
+            damping, growth = damping * growth, 2.0 * growth
+    return None
 
 
 def _start(top, bottom, L) -> np.ndarray:
