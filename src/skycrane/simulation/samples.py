@@ -120,8 +120,16 @@ def _at_samples(time: Array, state: State, command: dict, system: System, refere
         jump = energy - energy_of(parts_at(before)["system"], t, state) if events.events else jnp.zeros_like(energy)
         return outputs, energy, jump, _call(parts["reference"], t)
 
+    # Equal blocks, the last sample repeated to fill them: what is left over would be traced and compiled a second time.
+    count = time.shape[0]
+    blocks = -(-count // BLOCK)
+    size = -(-count // blocks)
     before = jnp.concatenate([time[:1], time[:-1]])
-    return lax.map(one, (time, before, state, command), batch_size=min(BLOCK, time.shape[0]))
+    given = jax.tree.map(
+        lambda x: jnp.concatenate([x, jnp.repeat(x[-1:], blocks * size - count, axis=0)]) if blocks * size > count else x,
+        (time, before, state, command),
+    )
+    return jax.tree.map(lambda x: x[:count], lax.map(one, given, batch_size=size))
 
 
 _evaluate = quick_jit(_at_samples)
