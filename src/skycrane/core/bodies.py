@@ -19,6 +19,7 @@ from jax import Array
 from skycrane.math.checks import concrete, known, placed
 from skycrane.math.components import Mat3, Vec3
 from skycrane.math.linalg import invert_spd
+from skycrane.math.outline import settled
 
 
 class BodyState(eqx.Module):
@@ -71,8 +72,8 @@ class Prepared(eqx.Module):
             m = self.moments
             return force_W / self.mass, Vec3(moment_B.x / m.x, moment_B.y / m.y, moment_B.z / m.z)
         (A, B), (C, D) = self.inverse
-        force_B = R_WB.T @ force_W
-        return R_WB @ (A @ force_B + B @ moment_B), C @ force_B + D @ moment_B
+        force_B = settled(R_WB.T @ force_W)
+        return R_WB @ settled(A @ force_B + B @ moment_B), C @ force_B + D @ moment_B
 
     def spatial(self, R_WB: Mat3) -> tuple[tuple[Mat3, Mat3], tuple[Mat3, Mat3]]:
         """Blocks of the matrix that :meth:`solve` inverts: from accelerations (linear world, angular body) to force and moment."""
@@ -99,7 +100,7 @@ class Prepared(eqx.Module):
         h_lin, h_ang = self.momentum_B(v_B, w_B)
         transport = w_B.cross(v_B)
         (A, _), (C, _) = self.matrix
-        return R_WB @ (A @ transport - w_B.cross(h_lin)), C @ transport - w_B.cross(h_ang) - v_B.cross(h_lin)
+        return R_WB @ settled(A @ transport - w_B.cross(h_lin)), C @ transport - w_B.cross(h_ang) - v_B.cross(h_lin)
 
     def kinetic_energy(self, v_B: Vec3, w_B: Vec3) -> Array:
         """Total kinetic energy [J], scalar, with that of the added mass."""

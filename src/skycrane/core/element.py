@@ -10,6 +10,7 @@ from jax import Array
 
 from skycrane.core.kinematics import Kinematics
 from skycrane.math.components import Mat3, Vec3, take
+from skycrane.math.outline import settled
 
 if TYPE_CHECKING:
     from skycrane.core.bodies import BodyState
@@ -31,7 +32,7 @@ class Wrench(NamedTuple):
     @classmethod
     def at(cls, bodies: tuple[int, ...], offset_B: Vec3, R_WB: Mat3, force_W: Vec3) -> Wrench:
         """A force that acts at points ``offset_B`` of bodies with attitudes ``R_WB``."""
-        return cls(bodies, force_W, offset_B.cross(R_WB.T @ force_W))
+        return cls(bodies, force_W, offset_B.cross(settled(R_WB.T @ force_W)))
 
     def power(self, kin: Kinematics) -> Array | float:
         """Rate of work on the bodies [W], scalar."""

@@ -18,6 +18,7 @@ from skycrane.core.kinematics import Kinematics
 from skycrane.environment.environment import Environment
 from skycrane.math.checks import concrete, known, placed
 from skycrane.math.components import Quat, Vec3
+from skycrane.math.outline import settled
 
 LEDGER = "energy_ledger"  # memory entry of the energy account
 
@@ -103,6 +104,7 @@ class System(eqx.Module):
 
     def _push(self, t, state: State, command: dict, kin: Kinematics) -> tuple[dict[str, tuple[Wrench, ...]], dict[str, Any]]:
         pushed = {n: e.wrench(t, kin, state.memory[n], command.get(n)) for n, e in sorted(self.elements.items())}
+        pushed = settled(pushed)
         return {n: p[0] for n, p in pushed.items()}, {n: p[1] for n, p in pushed.items()}
 
     def dynamics(self, t: Array, state: State, command: dict, prepared: Prepared) -> State:
@@ -119,7 +121,8 @@ class System(eqx.Module):
         bias_force_W, bias_moment_B = prepared.bias(kin.R_WB, kin.v_B, kin.w_B)
         if bias_force_W is not None:
             force_W = force_W + bias_force_W
-        a_W, alpha_B = prepared.solve(kin.R_WB, force_W, moment_B + bias_moment_B)
+        force_W, moment_B = settled((force_W, moment_B + bias_moment_B))
+        a_W, alpha_B = prepared.solve(kin.R_WB, force_W, moment_B)
         tensions: list[Array] = []
         rows = rows_of(self.constraints, t, kin, state.memory)
         if rows:

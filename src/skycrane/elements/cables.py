@@ -30,6 +30,7 @@ from skycrane.core.element import AbstractElement, Output, Wrench
 from skycrane.core.kinematics import Kinematics, Points
 from skycrane.elements.cable_rates import fastest_rate, other_rate
 from skycrane.math.components import Vec3, safe_sqrt, take
+from skycrane.math.outline import settled
 
 LYING = 0.05  # of its length: the height over which a segment that lies in the water's surface gets wet
 
@@ -164,6 +165,7 @@ class Cables(AbstractElement):
         apart = square > 0
         inverse = jnp.where(apart, 1.0 / jnp.sqrt(jnp.where(apart, square, 1.0)), 0.0)
         length, e = square * inverse, d * inverse
+        length, e = settled((length, e))
         rest, rest_rate, stiffness = self.length, jnp.zeros_like(self.length), self.stiffness
         if self.winch is not None:
             whole = self.length.sum(0)
@@ -225,7 +227,7 @@ class Cables(AbstractElement):
 
     def wrench(self, t, kin: Kinematics, memory, command):
         s = self._segments(kin, memory, command)
-        pull = s.e * self._tension(s)
+        pull = settled(s.e * self._tension(s))
         if self.bending is not None and self.length.shape[0] > 1:
             pull = pull + self._bending(s, self.bending)
         force = pull.map(lambda a: a[1:] - a[:-1])

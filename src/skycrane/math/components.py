@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 Scalar = Any  # an array of any shape, or a Python float
@@ -67,7 +68,7 @@ class Vec3(_Components):
     @classmethod
     def of(cls, array: Array) -> Vec3:
         """Take the last axis (length 3) of an array apart."""
-        return cls(array[..., 0], array[..., 1], array[..., 2])
+        return cls(*unstack(array))
 
     def dot(self, other: Vec3) -> Scalar:
         return self.x * other.x + self.y * other.y + self.z * other.z
@@ -109,7 +110,7 @@ class Mat3(_Components):
     @classmethod
     def of(cls, array: Array) -> Mat3:
         """Take the last two axes (3, 3) of an array apart."""
-        return cls(Vec3.of(array[..., 0, :]), Vec3.of(array[..., 1, :]), Vec3.of(array[..., 2, :]))
+        return cls(*map(Vec3.of, unstack(array, -2)))
 
     @classmethod
     def diagonal(cls, d: Vec3) -> Mat3:
@@ -160,7 +161,7 @@ class Quat(_Components):
 
     @classmethod
     def of(cls, array: Array) -> Quat:
-        return cls(array[..., 0], array[..., 1], array[..., 2], array[..., 3])
+        return cls(*unstack(array))
 
     def norm2(self) -> Scalar:
         return self.w * self.w + self.x * self.x + self.y * self.y + self.z * self.z
@@ -197,6 +198,13 @@ def safe_sqrt(square: Scalar) -> Scalar:
     """Square root whose derivative at zero is zero instead of infinite (the double-``where`` guard)."""
     positive = square > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1.0)), 0.0)
+
+
+def unstack(array: Array, axis: int = -1) -> tuple[Array, ...]:
+    """The entries along an axis.  Its derivative is one stack, where that of indexing is a padded array for every entry, and their sum."""
+    if isinstance(array, jax.Array):
+        return jnp.unstack(array, axis=axis)
+    return tuple(np.moveaxis(np.asarray(array), axis, 0))
 
 
 def take(tree: Any, bodies: tuple[int, ...]) -> Any:

@@ -7,6 +7,8 @@ the bodies.  With k = (k_q, k_v) for positions and velocities, k_q = r_q + gamma
 
 with M the masses of nodes and bodies: symmetric and positive definite.  Nodes are eliminated along each chain (3x3 blocks, all chains at
 once), from a body on that hangs on one cable (by the mobility of its point), last the bodies where cables meet (6 unknowns each).
+
+The derivative is that of the equation, not of the elimination: ``dk = (I - gamma h A)^-1 (dr + gamma h dA k)``, with the same factors.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import functools
 import operator
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +26,7 @@ from jax import Array, lax
 from skycrane.core.bodies import BodyState, Prepared, SecondOrder, State
 from skycrane.core.chain import WORLD, Chains
 from skycrane.core.kinematics import Kinematics
-from skycrane.math.components import Mat3, Quat, Vec3, put, take
+from skycrane.math.components import Mat3, Quat, Vec3, put, take, unstack
 from skycrane.math.linalg import invert_spd
 
 
@@ -55,6 +58,7 @@ class _Side(NamedTuple):
         """Twists (6, ..., k) of the bodies that forces (3, ..., k) at the points cause."""
         G = self.G.reshape(3, 6, *(1,) * (force_W.ndim - 2), -1)
         w = _dot(G, force_W)
+        w = unstack(w, 0)
         linear, angular = take(prepared, self.bodies).solve(self.R_WB, Vec3(*w[:3]), Vec3(*w[3:]))
         return jnp.stack(jnp.broadcast_arrays(*linear.components(), *angular.components()))
 
@@ -99,6 +103,8 @@ class Factors(NamedTuple):
 
     @classmethod
     def of(cls, chains: dict[str, Chains], kin: Kinematics, gh: float) -> Factors:
+        # The solution's derivative needs none of the factors.
+        chains, kin = (eqx.combine(lax.stop_gradient(a), b) for a, b in (eqx.partition(x, eqx.is_array) for x in (chains, kin)))
         ends = [b for c in chains.values() for b in (*c.upper, *c.lower)]
         lower = {b for c in chains.values() for b in c.lower}
         single = {b for b in ends if ends.count(b) == 1 and b not in lower} | {WORLD}
@@ -139,7 +145,7 @@ def _eliminate(c: Chains, kin: Kinematics, gh: float, hangs: bool) -> _Chain:
 
 def _dot(a: Array, b: Array) -> Array:
     """Sum of ``a[i] * b[i]``, written out."""
-    return functools.reduce(operator.add, map(operator.mul, a, b))
+    return functools.reduce(operator.add, map(operator.mul, unstack(a, 0), unstack(b, 0)))
 
 
 def _lanes(vectors: Array) -> Array:
@@ -222,13 +228,69 @@ def _hub_inverse(chains: dict[str, _Chain], hubs: tuple[int, ...], kin: Kinemati
     return invert_spd(jnp.block(whole))
 
 
-def solved(rate: State, factors: Factors, kin: Kinematics, gh: float) -> State:
-    """The solution k of ``(I - gamma h A) k = rate``."""
+@eqx.filter_custom_jvp
+def solved(rate: State, chains: dict[str, Chains], kin: Kinematics, factors: Factors, gh: float) -> State:
+    """The solution k of ``(I - gamma h A) k = rate``; ``factors`` of the same chains."""
+    return _by_factors(rate, factors, kin, gh)
+
+
+@solved.def_jvp
+def _solved_jvp(primals, tangents):
+    rate, chains, kin, factors, gh = primals
+    d_rate, d_chains, d_kin, _, _ = tangents
+    k = solved(*primals)
+    _, moved = eqx.filter_jvp(lambda chains, kin: stiff_rate(k, chains, kin, gh), (chains, kin), (d_chains, d_kin))
+    d_rate = jax.tree.map(lambda x, d: jnp.zeros_like(x) if d is None else d, rate, d_rate, is_leaf=lambda x: x is None)
+    right = jax.tree.map(lambda d, m: d if m is None else d + m, d_rate, moved, is_leaf=lambda x: x is None)
+    return k, _by_factors(right, factors, kin, gh)
+
+
+def stiff_rate(k: State, chains: dict[str, Chains], kin: Kinematics, gh: float) -> State:
+    """``gamma h A k``: how the rates change with a change k of the state, as far as A knows."""
+    b = k.bodies
+    count = kin.prepared.mass.shape[-1]
+    moved, accelerated = _twists(k, kin)
+    push, memory = jnp.zeros((6, count), b.p_WB.dtype), jax.tree.map(jnp.zeros_like, k.memory)
+    for name, c in chains.items():
+        upper, lower = _Side.of(c.upper, c.upper_B, kin), _Side.of(c.lower, c.lower_B, kin)
+        pull = _change(c, _lanes(c.direction.array()), upper, lower, k.memory[name], moved, accelerated)
+        push = push + put(upper.moment(pull[0]), upper.bodies, count) - put(lower.moment(pull[-1]), lower.bodies, count)
+        acceleration = _lanes((pull[1:] - pull[:-1]) / c.node_mass[:, None])
+        memory[name] = c.replaced(memory[name], SecondOrder(gh * c.nodes(k.memory[name]).velocity, gh * acceleration))
+    pushes = unstack(push, 0)
+    linear, angular = kin.prepared.solve(kin.R_WB, Vec3(*pushes[:3]), Vec3(*pushes[3:]))
+    turning = kin.q_WB.rate(Vec3.of(b.w_B)).array()
+    return State(BodyState(gh * b.v_W, gh * turning, gh * linear.array(), gh * angular.array()), memory)
+
+
+def _change(c: Chains, e: Array, upper: _Side, lower: _Side, k: Any, moved: Array, accelerated: Array, sweep: float = 0.0) -> Array:
+    """Change of each segment's force (m, 3, k) with a change k of the memory and of the bodies' twists, after moving on for ``sweep`` s."""
+    nodes = c.nodes(k)
+    parting = _differences(upper, lower, accelerated, nodes.velocity)
+    apart = _differences(upper, lower, moved, nodes.position) + sweep * parting
+    if c.rest_rate is not None:  # a segment that is reeled in is stretched like one whose ends move apart
+        apart = apart - e * c.rest_rate(k)[:, None]
+    stiff, swing, damping = (c.stiffness - c.swing)[:, None], c.swing[:, None], c.damping[:, None]
+    return e * (e * (stiff * apart + damping * parting)).sum(-2, keepdims=True) + swing * apart
+
+
+def _differences(upper: _Side, lower: _Side, twist: Array, inner: Array) -> Array:
+    """From each point of the chains to the next one down (m, 3, k)."""
+    return jnp.diff(jnp.concatenate([upper.velocity(twist)[None], _lanes(inner), lower.velocity(twist)[None]]), axis=0)
+
+
+def _twists(k: State, kin: Kinematics) -> tuple[Array, Array]:
+    """The bodies' position rates as twists (what a quaternion rate turns, about the present attitude), and their velocity rates."""
+    b = k.bodies
+    moved = jnp.concatenate([b.p_WB.T, _turned(kin.q_WB, Quat.of(b.q_WB)).array().T])
+    return moved, jnp.concatenate([b.v_W.T, b.w_B.T])
+
+
+def _by_factors(rate: State, factors: Factors, kin: Kinematics, gh: float) -> State:
+    """The solution by the factors; linear in ``rate``."""
     b, prepared = rate.bodies, factors.prepared
     count = prepared.mass.shape[-1]
-    # The bodies' position rates as twists: what a quaternion rate turns, about the present attitude.
-    moved = jnp.concatenate([b.p_WB.T, _turned(kin.q_WB, Quat.of(b.q_WB)).array().T])
-    accelerated = jnp.concatenate([b.v_W.T, b.w_B.T])
+    moved, accelerated = _twists(rate, kin)
     push, swept = jnp.zeros((6, count), b.p_WB.dtype), {}
     for name, chain in factors.chains.items():
         swept[name] = _forward(chain, rate.memory[name], moved, accelerated, gh)
@@ -265,17 +327,7 @@ def _turned(q: Quat, rate: Quat) -> Vec3:
 
 def _forward(chain: _Chain, rate: Any, moved: Array, accelerated: Array, gh: float):
     """Force of the topmost segment, responses of the nodes, and the forces that are left at both ends (the upper end's, or response)."""
-
-    def differences(twist: Array, inner: Array) -> Array:
-        return jnp.diff(jnp.concatenate([chain.upper.velocity(twist)[None], _lanes(inner), chain.lower.velocity(twist)[None]]), axis=0)
-
-    nodes = chain.c.nodes(rate)
-    stiff = (chain.e, (chain.c.stiffness - chain.c.swing)[:, None], chain.c.swing[:, None])
-    implied = (chain.e, chain.along[:, None], chain.across[:, None])
-    apart = differences(moved, nodes.position)
-    if chain.c.rest_rate is not None:  # a segment that is reeled in is stretched like one whose ends move apart
-        apart = apart - chain.e * chain.c.rest_rate(rate)[:, None]
-    g = -(gh * _along_segment(stiff, apart) + _along_segment(implied, differences(accelerated, nodes.velocity)))
+    g = -gh * _change(chain.c, chain.e, chain.upper, chain.lower, rate, moved, accelerated, gh)
     head, rest = jax.tree.map(lambda a: a[0], chain.segments), jax.tree.map(lambda a: a[1:], chain.segments)
     passed, top = g[0], -g[0]
     if chain.first is not None:

@@ -68,8 +68,9 @@ class AbstractLinearlyImplicit(AbstractIntegrator):
         method = self.tableau
         stages = len(method.m)
         kin = system.kinematics(state, prepared)
-        chains = {n: e.chains(t, kin, state.memory[n], h) for n, e in sorted(system.elements.items())}
-        factors = Factors.of({n: c for n, c in chains.items() if c is not None}, kin, method.gamma * h)
+        every = {n: e.chains(t, kin, state.memory[n], h) for n, e in sorted(system.elements.items())}
+        chains = {n: c for n, c in every.items() if c is not None}
+        factors = Factors.of(chains, kin, method.gamma * h)
         c, a, d = (jnp.asarray(x, jnp.result_type(t)) for x in (method.c, method.a, method.d))
         # The stages are one scan, so that the dynamics and the solve are compiled once; v_j of later stages are zero.
         rows = (jnp.eye(stages, dtype=a.dtype), c, a, d)
@@ -80,9 +81,11 @@ class AbstractLinearlyImplicit(AbstractIntegrator):
         def stage(v, row):
             here, ci, ai, di = row
             rate = system.dynamics(t + ci * h, axpy(h, mixed(ai, v), state), command, prepared)
-            new = solved(axpy(1.0, mixed(di, v), rate), factors, kin, method.gamma * h)
+            new = solved(axpy(1.0, mixed(di, v), rate), chains, kin, factors, method.gamma * h)
             return [axpy(method.gamma * here[j], new, v[j]) for j in range(stages)], None
 
+        # In reverse mode a stage is computed again from its beginning, which costs less than to keep its hundreds of small arrays.
+        stage = jax.checkpoint(stage, prevent_cse=False)
         v, _ = lax.scan(stage, [jax.tree.map(jnp.zeros_like, state)] * stages, rows)
         return axpy(h, mixed(method.m, v), state)
 

@@ -57,6 +57,8 @@ class RK4(AbstractIntegrator):
         zero = jax.tree.map(jnp.zeros_like, state)
         size = sum(x.size for x in jax.tree.leaves(state))
         unroll = size <= 24 if self.unroll is None else self.unroll
+        if not unroll:  # in reverse mode a stage is computed again, which costs less than to keep its hundreds of small arrays
+            stage = jax.checkpoint(stage, prevent_cse=False)
         (_, total), _ = lax.scan(stage, (zero, state), (c, b), unroll=4 if unroll else 1)
         return total
 

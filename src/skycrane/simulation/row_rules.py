@@ -151,6 +151,7 @@ RULES: dict[str, Callable] = {
     "slice": _slice,
     "split": _split,
     "concatenate": lambda eqn, values, lanes: [np.concatenate(values, eqn.params["dimension"])],
+    "unstack": lambda eqn, values, lanes: list(np.moveaxis(values[0], eqn.params["axis"], 0)),
     "stack": lambda eqn, values, lanes: [np.stack(values, eqn.params["axis"])],
     "rev": lambda eqn, values, lanes: [np.flip(values[0], eqn.params["dimensions"])],
     "pad": _pad,
