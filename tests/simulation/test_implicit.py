@@ -1,9 +1,11 @@
 """The linearly implicit method: the same step by a dense solve, its order, and the cables of arXiv 2305.09175 at ten times RK4's step."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 from scipy.spatial.transform import Rotation
 
 from skycrane.core.bodies import Bodies, SecondOrder
@@ -12,6 +14,7 @@ from skycrane.core.system import System
 from skycrane.elements.cables import Cables, Winch
 from skycrane.elements.gravity import Gravity
 from skycrane.loads.rope import Rope
+from skycrane.simulation.chain_solve import Factors, solved, stiff_rate
 from skycrane.simulation.implicit import GAMMA, LinearlyImplicit, LinearlyImplicit3
 from skycrane.simulation.integrators import RK4
 from tests.cable_models import advance, hung, jit_once, lift, lift_start, measured
@@ -145,6 +148,45 @@ def dense_step(system, state, h):
 def quat_product(p, q):
     w = p[:, :1] * q[:, :1] - (p[:, 1:] * q[:, 1:]).sum(-1, keepdims=True)
     return np.hstack([w, p[:, :1] * q[:, 1:] + q[:, :1] * p[:, 1:] + np.cross(p[:, 1:], q[:, 1:])])
+
+
+def test_the_solution_meets_its_equation_and_so_does_its_derivative():
+    """``k - gamma h A k = rate`` on chains of every kind at once, and derivatives by all numbers of the system against differences."""
+    RNG.bit_generator.state = np.random.default_rng(8).bit_generator.state
+    system, state = SYSTEMS["net"]()
+    numbers, fixed = eqx.partition((system, state), eqx.is_inexact_array)
+    flat, unravel = ravel_pytree(numbers)
+    # Numbers that are zero stay what they are, inertias symmetric, and cables whole (one that is not has a corner there).
+    along = jnp.asarray(RNG.normal(size=flat.shape)) * jnp.abs(flat)
+    inertia = lambda numbers: numbers[0].bodies.inertia_B  # noqa: E731
+    whole = lambda numbers: [numbers[0].elements[n].intact for n in ("one", "three")]  # noqa: E731
+    along = eqx.tree_at(whole, unravel(along), [jnp.zeros_like(x) for x in whole(numbers)])
+    along = ravel_pytree(eqx.tree_at(inertia, along, 0.3 * inertia(numbers)))[0]
+    gh = GAMMA * H
+
+    def problem(flat):
+        system, state = eqx.combine(unravel(flat), fixed)
+        prepared = system.prepare()
+        kin = system.kinematics(state, prepared)
+        chains = {n: c for n, e in system.elements.items() if (c := e.chains(0.0, kin, state.memory[n], H)) is not None}
+        rate = system.dynamics(0.0, state, {}, prepared)
+        return rate, chains, kin, solved(rate, chains, kin, Factors.of(chains, kin, gh), gh)
+
+    @jit_once
+    def residual(flat):
+        rate, chains, kin, k = problem(flat)
+        return ravel_pytree(jax.tree.map(lambda k, a, r: k - a - r, k, stiff_rate(k, chains, kin, gh), rate))[0], ravel_pytree(k)[0]
+
+    left, k = residual(flat)
+    assert np.abs(left).max() < 1e-9 * np.abs(k).max()
+
+    solution = lambda flat: ravel_pytree(problem(flat)[3])[0]  # noqa: E731
+    value = jit_once(solution)
+    weights = jnp.asarray(RNG.normal(size=k.shape)) / (1.0 + jnp.abs(k))
+    h = 1e-7
+    by_difference = weights @ (value(flat + h * along) - value(flat - h * along)) / (2 * h)
+    backward = jit_once(jax.grad(lambda flat: weights @ solution(flat)))(flat)
+    assert float(backward @ along) == pytest.approx(float(by_difference), rel=1e-5)
 
 
 def test_segment_matrices_are_the_derivatives_of_the_forces():

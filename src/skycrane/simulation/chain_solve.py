@@ -57,8 +57,7 @@ class _Side(NamedTuple):
     def response(self, force_W: Array, prepared: Prepared) -> Array:
         """Twists (6, ..., k) of the bodies that forces (3, ..., k) at the points cause."""
         G = self.G.reshape(3, 6, *(1,) * (force_W.ndim - 2), -1)
-        w = _dot(G, force_W)
-        w = unstack(w, 0)
+        w = unstack(_dot(G, force_W), 0)
         linear, angular = take(prepared, self.bodies).solve(self.R_WB, Vec3(*w[:3]), Vec3(*w[3:]))
         return jnp.stack(jnp.broadcast_arrays(*linear.components(), *angular.components()))
 
@@ -317,8 +316,8 @@ def _by_factors(rate: State, factors: Factors, kin: Kinematics, gh: float) -> St
 
 
 def _turned(q: Quat, rate: Quat) -> Vec3:
-    """The angular velocity (body axes) of a quaternion's rate: 2 Im(q* rate)."""
-    return 2.0 * Vec3(
+    """The angular velocity (body axes) of a quaternion's rate: 2 Im(q* rate) / |q|^2."""
+    return (2.0 / q.norm2()) * Vec3(
         q.w * rate.x - q.x * rate.w - q.y * rate.z + q.z * rate.y,
         q.w * rate.y - q.y * rate.w - q.z * rate.x + q.x * rate.z,
         q.w * rate.z - q.z * rate.w - q.x * rate.y + q.y * rate.x,
