@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.measure import Record
 from skycrane.runtime import configure
 
-NAMES = ("single", "batch", "calls", "lift", "cables", "buoy", "layout", "gradient", "plain", "startup")
+NAMES = ("single", "adaptive", "batch", "calls", "lift", "cables", "buoy", "layout", "gradient", "plain", "startup")
 BENCHMARKS = {name: f"benchmarks.{name}" for name in NAMES}
 
 

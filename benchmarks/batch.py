@@ -86,6 +86,9 @@ def run() -> list[Record]:
                     raise RuntimeError(f"C and Skycrane fly different paths ({apart:.1e} m); the comparison would mean nothing")
                 label = f"C -O3 -ffast-math, lanes, {devices} thread(s)"
                 records.append(compare(names["name"] + "_c", names["ours_name"], label, fly, in_c, **common))
-            for peer, task in (("mujoco", "batch"), ("crazyflow", "batch"), ("crazyflow", "batch_euler"), ("rotorpy", "batch")):
+            peers = [("mujoco", "batch"), ("crazyflow", "batch"), ("crazyflow", "batch_euler"), ("rotorpy", "batch")]
+            if n == 1024:  # L2F is compiled for some sizes only
+                peers.append(("l2f", "batch"))
+            for peer, task in peers:
                 records.append(against(peer, f"{task}:{n}", names, fly, common))
     return records

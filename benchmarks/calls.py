@@ -43,4 +43,6 @@ def run() -> list[Record]:
             names = {"name": f"step_{n}", "ours_name": f"skycrane.Stepper.step, RK4 with motor lag, {n} vehicle(s)"}
             for task in ("step", "step_euler"):
                 records.append(against("crazyflow", f"{task}:{n}", names, work, common))
+            if n > 1:
+                records.append(against("l2f", f"batch:{n}", names, work, common))
     return records

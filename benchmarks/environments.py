@@ -18,6 +18,8 @@ FOLDER = HERE / ".peers"
 PEERS = {
     "mujoco": ["mujoco==4.0.0", "numpy"],
     "crazyflow": ["crazyflow==0.4.0"],
+    "l2f": ["l2f==2.0.18", "numpy"],  # compiles for ten minutes and more
+    "archimedes": ["archimedes==0.4.4"],
     "rotorpy": ["rotorpy[batched]==3.0.0"],
 }
 
