@@ -69,7 +69,7 @@ def record(loaded: LoadedScenario, built: Built, flight: Flight, import_s: float
     table = table_of(run, built.system, samples, _attributes(loaded, built))
     _add_air(table, samples, built)
     add_sea(table, samples, scenario)
-    wrong = diagnose(run, built.system, built.controller, built.reference, built.initial, **options(built))
+    wrong = diagnose(run, built.system, built.controller, built.reference, built.initial, soon=True, **options(built))
     flown = float(samples.time[-1])
     timings = {
         "import_s": import_s,

@@ -61,6 +61,7 @@ def diagnose(
     sensors: AbstractSensors | None = None,
     events: Timeline | None = None,
     limits: Limits | None = None,
+    soon: bool = False,
 ) -> Diagnosis | None:
     """Find the first bad number of a run that diverged or reached a limit; None for one that finished.
 
@@ -76,6 +77,7 @@ def diagnose(
         "sensors": sensors,
         "events": events,
         "limits": limits,
+        "soon": soon,
     }
     sample_ticks = np.round((np.asarray(run.time) - float(run.time[0])) / period).astype(int)
     last_good = max(0, int(np.sum(np.asarray(run.good))) - 1)
