@@ -23,6 +23,7 @@ from skycrane.core.controller import AbstractController, AbstractSensors
 from skycrane.core.events import Timeline
 from skycrane.core.system import System
 from skycrane.simulation.integrators import RK4, AbstractIntegrator, axpy
+from skycrane.simulation.quick import quick_jit
 from skycrane.simulation.rollout import FINISHED, Checkpoint, Limits, Run, simulate
 
 
@@ -106,7 +107,7 @@ def diagnose(
         impulse = events.impulse_at(jnp.asarray(round(now / period)), period, kin, system.bodies.count)
         assert impulse is not None
         state = at_tick.apply_impulse(state, prepared, *impulse)
-    advance = eqx.filter_jit(_advance)
+    advance = quick_jit(_advance)
     for i in range(substeps):
         t = now + i * step
         new = advance(at_tick, integrator or RK4(), jnp.asarray(t), state, command, prepared, step)
