@@ -1,7 +1,5 @@
 """L2F (C++ behind Python, RK4 with rotor lag, float32): ``batch:N``, calls of its vector environment's ``step``, N as it was compiled."""
 
-from importlib import import_module
-
 import l2f
 import numpy as np
 from protocol import serve
@@ -9,7 +7,7 @@ from protocol import serve
 
 def build(task):
     count = int(task.partition(":")[2])
-    vector = import_module(f"l2f.vector{count}")
+    vector = getattr(l2f, f"vector{count}")
     device, rng, environment = l2f.Device(), vector.VectorRng(), vector.VectorEnvironment()
     parameters, state, after = vector.VectorParameters(), vector.VectorState(), vector.VectorState()
     vector.initialize_rng(device, rng, 0)
