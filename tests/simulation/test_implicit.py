@@ -162,25 +162,25 @@ def test_the_solution_meets_its_equation_and_so_does_its_derivative():
     whole = lambda numbers: [numbers[0].elements[n].intact for n in ("one", "three")]  # noqa: E731
     along = eqx.tree_at(whole, unravel(along), [jnp.zeros_like(x) for x in whole(numbers)])
     along = ravel_pytree(eqx.tree_at(inertia, along, 0.3 * inertia(numbers)))[0]
-    gh = GAMMA * H
+    flat, along = jnp.append(flat, GAMMA * H), jnp.append(along, 0.5 * GAMMA * H)
 
     def problem(flat):
-        system, state = eqx.combine(unravel(flat), fixed)
+        (system, state), gh = eqx.combine(unravel(flat[:-1]), fixed), flat[-1]
         prepared = system.prepare()
         kin = system.kinematics(state, prepared)
         chains = {n: c for n, e in system.elements.items() if (c := e.chains(0.0, kin, state.memory[n], H)) is not None}
         rate = system.dynamics(0.0, state, {}, prepared)
-        return rate, chains, kin, solved(rate, chains, kin, Factors.of(chains, kin, gh), gh)
+        return rate, chains, kin, gh, solved(rate, chains, kin, Factors.of(chains, kin, gh), gh)
 
     @jit_once
     def residual(flat):
-        rate, chains, kin, k = problem(flat)
+        rate, chains, kin, gh, k = problem(flat)
         return ravel_pytree(jax.tree.map(lambda k, a, r: k - a - r, k, stiff_rate(k, chains, kin, gh), rate))[0], ravel_pytree(k)[0]
 
     left, k = residual(flat)
     assert np.abs(left).max() < 1e-9 * np.abs(k).max()
 
-    solution = lambda flat: ravel_pytree(problem(flat)[3])[0]  # noqa: E731
+    solution = lambda flat: ravel_pytree(problem(flat)[-1])[0]  # noqa: E731
     value = jit_once(solution)
     weights = jnp.asarray(RNG.normal(size=k.shape)) / (1.0 + jnp.abs(k))
     h = 1e-7

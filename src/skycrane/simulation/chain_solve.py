@@ -236,9 +236,9 @@ def solved(rate: State, chains: dict[str, Chains], kin: Kinematics, factors: Fac
 @solved.def_jvp
 def _solved_jvp(primals, tangents):
     rate, chains, kin, factors, gh = primals
-    d_rate, d_chains, d_kin, _, _ = tangents
+    d_rate, d_chains, d_kin, _, d_gh = tangents
     k = solved(*primals)
-    _, moved = eqx.filter_jvp(lambda chains, kin: stiff_rate(k, chains, kin, gh), (chains, kin), (d_chains, d_kin))
+    _, moved = eqx.filter_jvp(lambda *on: stiff_rate(k, *on), (chains, kin, gh), (d_chains, d_kin, d_gh))
     d_rate = jax.tree.map(lambda x, d: jnp.zeros_like(x) if d is None else d, rate, d_rate, is_leaf=lambda x: x is None)
     right = jax.tree.map(lambda d, m: d if m is None else d + m, d_rate, moved, is_leaf=lambda x: x is None)
     return k, _by_factors(right, factors, kin, gh)
